@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DynamicPrivileges, LoginPolicy, Privileges};
+use super::{DynamicPrivileges, LoginPolicy, Privileges, RoutineKind};
 
 /// `'user'@'host'`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct AccountDef {
     /// Privileges on one column.
     #[serde(default)]
     pub column_privileges: Vec<ColumnPrivileges>,
+    /// Privileges on one routine. Not written while there are none: versions without stored programs do not know them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routine_privileges: Vec<RoutinePrivileges>,
     /// The roles that were granted to the account.
     #[serde(default)]
     pub roles: Vec<GrantedRole>,
@@ -50,6 +53,16 @@ pub struct ColumnPrivileges {
     pub database: String,
     pub table: String,
     pub column: String,
+    pub privileges: Privileges,
+}
+
+/// Privileges on one routine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoutinePrivileges {
+    pub database: String,
+    pub kind: RoutineKind,
+    /// In lower case: the name is the same in any.
+    pub name: String,
     pub privileges: Privileges,
 }
 
@@ -77,6 +90,7 @@ impl AccountDef {
             restrictions: Vec::new(),
             table_privileges: Vec::new(),
             column_privileges: Vec::new(),
+            routine_privileges: Vec::new(),
             roles: Vec::new(),
             default_roles: Vec::new(),
             policy: LoginPolicy::default(),

@@ -8,10 +8,11 @@ use types::TableId;
 
 use super::rows::{
     Entry, FORMAT, FORMAT_KEY, NEXT_TABLE_ID_KEY, account_key, copy_key, database_key, dropped_table, global_key,
-    table_key, variable_key, view_key,
+    routine_key, table_key, variable_key, view_key,
 };
 use super::{
-    AccountDef, Catalog, CopyJob, Database, DatabaseDef, GlobalVariable, PersistedVariable, TableDef, ViewDef,
+    AccountDef, Catalog, CopyJob, Database, DatabaseDef, GlobalVariable, PersistedVariable, RoutineDef, RoutineKind,
+    TableDef, ViewDef,
 };
 
 /// A row to write to the system table; `None` removes it.
@@ -77,7 +78,7 @@ impl CatalogEdit {
         self.catalog.set_database(def);
     }
 
-    /// Removes a database with its tables and views.
+    /// Removes a database with its tables, views and routines.
     pub fn remove_database(&mut self, name: &str) -> Option<Arc<Database>> {
         let database = self.catalog.databases.remove(name)?;
         self.rows.insert(database_key(name), None);
@@ -88,6 +89,9 @@ impl CatalogEdit {
         }
         for view in database.views.keys() {
             self.rows.insert(view_key(name, view), None);
+        }
+        for (kind, routine) in database.routines.keys() {
+            self.rows.insert(routine_key(name, *kind, routine), None);
         }
         Some(database)
     }
@@ -118,6 +122,21 @@ impl CatalogEdit {
         let view = Arc::make_mut(database).views.remove(name)?;
         self.rows.insert(view_key(&view.database, name), None);
         Some(view)
+    }
+
+    /// Adds a routine, or replaces the one of that kind and name. The database must exist.
+    pub fn put_routine(&mut self, def: RoutineDef) {
+        let key = routine_key(&def.database, def.kind, &def.name);
+        self.write(key, &Entry::Routine(Box::new(def.clone())));
+        self.catalog.set_routine(def);
+    }
+
+    pub fn remove_routine(&mut self, database: &str, kind: RoutineKind, name: &str) -> Option<Arc<RoutineDef>> {
+        let database = self.catalog.databases.get_mut(database)?;
+        let place = RoutineDef::place(kind, name);
+        let routine = Arc::make_mut(database).routines.remove(&place)?;
+        self.rows.insert(routine_key(&routine.database, kind, name), None);
+        Some(routine)
     }
 
     pub fn put_account(&mut self, def: AccountDef) {

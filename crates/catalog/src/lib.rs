@@ -1,4 +1,4 @@
-//! The catalog: databases, tables, views, accounts, persisted variables.
+//! The catalog: databases, tables, views, routines, accounts, persisted variables.
 //!
 //! It lives twice. Durable: as rows of the [`SYSTEM_TABLE`], written by the same transactions and the same log as
 //! everything else, so that a DDL statement is atomic with its effect on the store. In memory: as an immutable
@@ -12,6 +12,7 @@ mod foreign_key;
 mod login;
 mod login_policy;
 mod privilege;
+mod routine;
 mod rows;
 mod table;
 mod variable;
@@ -28,13 +29,14 @@ use types::{TableId, Timestamp};
 
 use foreign_key::ChildTables;
 
-pub use account::{AccountDef, AuthenticationPlugin, ColumnPrivileges, GrantedRole};
+pub use account::{AccountDef, AuthenticationPlugin, ColumnPrivileges, GrantedRole, RoutinePrivileges};
 pub use edit::{CatalogEdit, CatalogRow};
 pub use foreign_key::{ForeignKeyDef, ReferenceAction};
 pub use login_policy::{LockTime, LoginPolicy, PasswordPolicy, PastPassword, ResourceLimits, TlsRequirement};
 pub use privilege::{
     DynamicPrivilege, DynamicPrivileges, Privileges, pattern_covers, pattern_matches, pattern_specificity,
 };
+pub use routine::{Characteristics, DataAccess, ProgramContext, RoutineDef, RoutineKind};
 pub use rows::{CopyJob, check_row};
 pub use table::{
     CheckDef, ColumnDef, ColumnDefault, GeneratedDef, GeneratedKind, IndexDef, IndexKind, IndexPart, TableDef,
@@ -67,12 +69,14 @@ pub struct Catalog {
     format: u32,
 }
 
-/// A database, its tables and its views. No view has the name of a table.
+/// A database, its tables, views and routines. No view has the name of a table.
 #[derive(Debug, Clone)]
 pub struct Database {
     pub def: DatabaseDef,
     pub tables: BTreeMap<String, Arc<TableDef>>,
     pub views: BTreeMap<String, Arc<ViewDef>>,
+    /// By kind, then name in lower case.
+    pub routines: BTreeMap<(RoutineKind, String), Arc<RoutineDef>>,
 }
 
 /// The options of a database.
@@ -140,6 +144,14 @@ impl Catalog {
 
     pub fn view(&self, database: &str, name: &str) -> Option<&Arc<ViewDef>> {
         self.databases.get(database)?.views.get(name)
+    }
+
+    /// The procedure or function of a name, in whatever case it is written.
+    pub fn routine(&self, database: &str, kind: RoutineKind, name: &str) -> Option<&Arc<RoutineDef>> {
+        self.databases
+            .get(database)?
+            .routines
+            .get(&RoutineDef::place(kind, name))
     }
 
     /// Whether a table or a view has the name.

@@ -86,6 +86,8 @@ impl Privileges {
         .with(Privileges::INSERT)
         .with(Privileges::UPDATE)
         .with(Privileges::REFERENCES);
+    /// What a routine can be granted.
+    pub const OF_ROUTINES: Privileges = Privileges::EXECUTE.with(Privileges::ALTER_ROUTINE);
     /// What a table can be granted.
     pub const OF_TABLES: Privileges = Privileges::OF_COLUMNS
         .with(Privileges::DELETE)
@@ -254,6 +256,7 @@ impl DynamicPrivilege {
     pub const ROLE_ADMIN: DynamicPrivilege = DynamicPrivilege::named("ROLE_ADMIN");
     pub const SESSION_VARIABLES_ADMIN: DynamicPrivilege = DynamicPrivilege::named("SESSION_VARIABLES_ADMIN");
     pub const SET_ANY_DEFINER: DynamicPrivilege = DynamicPrivilege::named("SET_ANY_DEFINER");
+    pub const SHOW_ROUTINE: DynamicPrivilege = DynamicPrivilege::named("SHOW_ROUTINE");
     pub const SYSTEM_USER: DynamicPrivilege = DynamicPrivilege::named("SYSTEM_USER");
     pub const SYSTEM_VARIABLES_ADMIN: DynamicPrivilege = DynamicPrivilege::named("SYSTEM_VARIABLES_ADMIN");
     pub const XA_RECOVER_ADMIN: DynamicPrivilege = DynamicPrivilege::named("XA_RECOVER_ADMIN");

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use types::{TableId, Timestamp};
 
 use super::{
-    AccountDef, Catalog, CatalogDamaged, Database, DatabaseDef, GlobalVariable, PersistedVariable, TableDef, ViewDef,
+    AccountDef, Catalog, CatalogDamaged, Database, DatabaseDef, GlobalVariable, PersistedVariable, RoutineDef,
+    RoutineKind, TableDef, ViewDef,
 };
 
 /// What a row of the system table holds. An unknown kind or field is refused: a newer version wrote it, and means something by it.
@@ -18,6 +19,7 @@ pub(super) enum Entry {
     Database(DatabaseDef),
     Table(Box<TableDef>),
     View(Box<ViewDef>),
+    Routine(Box<RoutineDef>),
     Account(Box<AccountDef>),
     Variable(PersistedVariable),
     Global(GlobalVariable),
@@ -70,6 +72,10 @@ impl Catalog {
                 return Err("a view without its database");
             }
             Entry::View(def) => self.set_view(*def),
+            Entry::Routine(def) if !self.databases.contains_key(&def.database) => {
+                return Err("a routine without its database");
+            }
+            Entry::Routine(def) => self.set_routine(*def),
             Entry::Account(def) => self.set_account(def.upgraded()),
             Entry::Variable(variable) => self.set_persisted(variable),
             Entry::Global(variable) => self.set_global(variable),
@@ -102,6 +108,20 @@ impl Catalog {
                     Arc::make_mut(database).views.remove(std::str::from_utf8(view).ok()?);
                 }
             }
+            b'r' => {
+                let (kind, name) = name.split_first()?;
+                let kind = match kind {
+                    b'p' => RoutineKind::Procedure,
+                    b'f' => RoutineKind::Function,
+                    _ => return None,
+                };
+                let at = name.iter().position(|&byte| byte == 0)?;
+                let (database, routine) = (&name[..at], std::str::from_utf8(&name[at + 1..]).ok()?);
+                if let Some(database) = self.databases.get_mut(std::str::from_utf8(database).ok()?) {
+                    let place = RoutineDef::place(kind, routine);
+                    Arc::make_mut(database).routines.remove(&place);
+                }
+            }
             // Both halves may hold an @.
             b'a' => self.accounts.retain(|(user, host), _| account_key(user, host) != key),
             b'p' => {
@@ -121,11 +141,17 @@ impl Catalog {
 
     pub(super) fn set_database(&mut self, def: DatabaseDef) {
         let name = def.name.clone();
-        let (tables, views) = match self.databases.get(&name) {
-            Some(old) => (old.tables.clone(), old.views.clone()),
+        let (tables, views, routines) = match self.databases.get(&name) {
+            Some(old) => (old.tables.clone(), old.views.clone(), old.routines.clone()),
             None => Default::default(),
         };
-        self.databases.insert(name, Arc::new(Database { def, tables, views }));
+        let database = Database {
+            def,
+            tables,
+            views,
+            routines,
+        };
+        self.databases.insert(name, Arc::new(database));
     }
 
     pub(super) fn set_table(&mut self, def: TableDef) {
@@ -143,6 +169,13 @@ impl Catalog {
     pub(super) fn set_view(&mut self, def: ViewDef) {
         if let Some(database) = self.databases.get_mut(&def.database) {
             Arc::make_mut(database).views.insert(def.name.clone(), Arc::new(def));
+        }
+    }
+
+    pub(super) fn set_routine(&mut self, def: RoutineDef) {
+        if let Some(database) = self.databases.get_mut(&def.database) {
+            let place = RoutineDef::place(def.kind, &def.name);
+            Arc::make_mut(database).routines.insert(place, Arc::new(def));
         }
     }
 
@@ -199,7 +232,7 @@ pub(super) fn copy_key(id: TableId) -> Vec<u8> {
     [b"c".as_slice(), &id.0.to_be_bytes()].concat()
 }
 
-/// Keys are written so that databases come before tables and views when the catalog is read in key order.
+/// Keys are written so that databases come before tables, views and routines when the catalog is read in key order.
 pub(super) fn database_key(name: &str) -> Vec<u8> {
     [b"d", name.as_bytes()].concat()
 }
@@ -219,6 +252,15 @@ pub(super) fn dropped_table(key: &[u8]) -> Option<TableId> {
 /// Names hold no zero byte.
 pub(super) fn view_key(database: &str, name: &str) -> Vec<u8> {
     [b"v", database.as_bytes(), b"\0", name.as_bytes()].concat()
+}
+
+/// In lower case: the name is the same in any.
+pub(super) fn routine_key(database: &str, kind: RoutineKind, name: &str) -> Vec<u8> {
+    let kind: &[u8] = match kind {
+        RoutineKind::Procedure => b"rp",
+        RoutineKind::Function => b"rf",
+    };
+    [kind, database.as_bytes(), b"\0", name.to_lowercase().as_bytes()].concat()
 }
 
 pub(super) fn account_key(user: &str, host: &str) -> Vec<u8> {

@@ -28,6 +28,8 @@ pub enum Feature {
     LevelsOnDisk,
     /// A member without rows, whose directory and checkpoints say so.
     Witness,
+    /// Stored programs, in the catalog.
+    Programs,
 }
 
 impl Level {
@@ -45,6 +47,7 @@ impl Feature {
     pub fn level(self) -> Level {
         match self {
             Feature::LevelsOnDisk | Feature::Witness => Level(2),
+            Feature::Programs => Level(3),
         }
     }
 }
@@ -58,7 +61,7 @@ impl Levels {
 
     const OF_THIS_PROGRAM: Levels = Levels {
         lowest: Level::FIRST,
-        highest: Level(2),
+        highest: Level(3),
     };
 
     /// What this program speaks. A test build can be told to speak less, by the variable `ENV_LEVELS` (`1-1`).

@@ -17,6 +17,7 @@ mod limits;
 mod logins;
 mod newest;
 mod past;
+mod programs;
 mod recovery;
 mod serve;
 mod support;

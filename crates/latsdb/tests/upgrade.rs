@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::process::{Child, Stdio};
 
+use mysql_client::Answer;
+
 use crate::cluster::{Cluster, eventually, one, run};
 use crate::support::latsdb;
 
@@ -91,13 +93,15 @@ fn the_level_rises_when_all_nodes_speak_it_and_not_before() {
             &format!("REPLACE INTO test.t VALUES ({node})"),
         );
     }
+    let early = cluster.client(1).query("CREATE PROCEDURE test.p() SELECT 1").unwrap();
+    assert!(matches!(&early, Answer::Error { code: 1235, message, .. } if message.contains("level 3")), "{early:?}");
     let against = upgrade(&cluster, 1);
     assert!(against.contains("stays at feature level 1"), "{against}");
     assert!(against.contains("node 3 speaks 1: install a version"), "{against}");
     assert!(!against.contains("node 2 speaks"), "{against}");
     // It has just started, and asks the others now and then.
     eventually("what all nodes speak", || match spoken(&cluster, 1) {
-        all if all == ["1 to 2", "1 to 2", "1"] => Ok(()),
+        all if all == ["1 to 3", "1 to 3", "1"] => Ok(()),
         all => Err(format!("{all:?}")),
     });
     // What it was counts while it is down.
@@ -112,22 +116,26 @@ fn the_level_rises_when_all_nodes_speak_it_and_not_before() {
     let raised = upgrade(&cluster, 3 - leader);
     assert!(raised.starts_with("HTTP/1.1 200"), "{raised}");
     for node in [1, 2] {
-        eventually("level 2", || match level(&cluster, node) {
-            2 => Ok(()),
+        eventually("level 3", || match level(&cluster, node) {
+            3 => Ok(()),
             level => Err(level.to_string()),
         });
     }
+
+    // What the level has brought is there on all nodes.
+    run(&mut cluster.client(1), "CREATE PROCEDURE test.p() SELECT 1");
+    run(&mut cluster.client(2), "CALL test.p()");
 
     // It was away, and comes with the former version: its directory has not heard of the new level, the others have.
     is_refused(
         &cluster,
         3,
         "1-1",
-        "node 3 speaks feature level 1, and the cluster is at level 2: install a version of LatsDB there that speaks level 2",
+        "node 3 speaks feature level 1, and the cluster is at level 3: install a version of LatsDB there that speaks level 3",
     );
     restart(&mut cluster, 3, None);
-    eventually("level 2", || match level(&cluster, 3) {
-        2 => Ok(()),
+    eventually("level 3", || match level(&cluster, 3) {
+        3 => Ok(()),
         level => Err(level.to_string()),
     });
     assert_eq!(one(&mut cluster.client(3), "SELECT COUNT(*) FROM test.t"), "2");
@@ -136,7 +144,7 @@ fn the_level_rises_when_all_nodes_speak_it_and_not_before() {
     cluster.speaks(3, FORMER);
     let refused = cluster.refused(3);
     let expected =
-        "the cluster is at feature level 2, and this program speaks 1: install a version of LatsDB that speaks level 2";
+        "the cluster is at feature level 3, and this program speaks 1: install a version of LatsDB that speaks level 3";
     assert!(refused.contains(expected), "{refused}");
     let again = upgrade(&cluster, 1);
     assert!(again.contains("the highest that this version speaks"), "{again}");

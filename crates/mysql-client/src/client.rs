@@ -39,6 +39,8 @@ pub struct Client {
     pub server_version: String,
     /// The server's number of this connection: for `KILL`.
     pub connection_id: u32,
+    /// The results of the last statement before its last one.
+    earlier: Vec<Answer>,
 }
 
 /// A statement that the prepared protocol does not take (1295).
@@ -78,6 +80,7 @@ impl Client {
             capabilities,
             server_version: String::new(),
             connection_id: 0,
+            earlier: Vec::new(),
         };
         login.talk(&mut client)?;
         client.stream.set_read_timeout(None)?;
@@ -94,7 +97,7 @@ impl Client {
         Ok(self.stream.set_read_timeout(Some(limit))?)
     }
 
-    /// Runs one statement. Of several results the last one counts.
+    /// Runs one statement. Of several results the last one counts; the others are [`Self::take_earlier`].
     pub fn run(&mut self, sql: &str, protocol: Protocol) -> Result<Answer, ClientError> {
         match protocol {
             Protocol::Text => self.query(sql),
@@ -165,13 +168,20 @@ impl Client {
         Ok(answer)
     }
 
+    /// The results of the last statement before its last one.
+    pub fn take_earlier(&mut self) -> Vec<Answer> {
+        std::mem::take(&mut self.earlier)
+    }
+
     /// The last of a statement's results.
     fn answer(&mut self, protocol: Protocol) -> Result<Answer, ClientError> {
+        self.earlier.clear();
         loop {
             let (answer, status) = self.result(protocol)?;
             if !status.contains(Status::MORE_RESULTS_EXISTS) {
                 return Ok(answer);
             }
+            self.earlier.push(answer);
         }
     }
 

@@ -85,6 +85,11 @@ pub fn parse_converted(text: &[u8], mode: SqlMode, as_sent: AsSent) -> Result<Pa
     parser::parse_first(text, mode, Some(as_sent))
 }
 
+/// Parses the definition of a stored program, and what is in it; `None` beside another statement.
+pub fn parse_program(text: &[u8], mode: SqlMode) -> Result<(Statement, Option<ast::Program>), ParseError> {
+    parser::parse_definition(text, mode)
+}
+
 /// Parses `text` as one expression: what the catalog keeps of defaults, checks and generated columns.
 pub fn parse_expr(text: &[u8], mode: SqlMode) -> Result<Expr, ParseError> {
     parser::parse_whole_expr(text, mode)

@@ -146,6 +146,8 @@ impl ServerStatus {
     pub const DB_DROPPED: ServerStatus = ServerStatus(256);
     pub const NO_BACKSLASH_ESCAPES: ServerStatus = ServerStatus(512);
     pub const METADATA_CHANGED: ServerStatus = ServerStatus(1024);
+    /// The result set has the OUT parameters of a prepared CALL.
+    pub const PS_OUT_PARAMS: ServerStatus = ServerStatus(4096);
     pub const IN_TRANS_READONLY: ServerStatus = ServerStatus(8192);
 
     pub fn with(self, other: ServerStatus) -> ServerStatus {

@@ -288,6 +288,11 @@ impl Expr {
         !self.any(&mut |expr| !matches!(expr.kind, ExprKind::Column(_)) && !expr.kind.is_pure())
     }
 
+    /// Whether it is a pure function of the statement's parameters.
+    pub fn is_of_parameters(&self) -> bool {
+        !self.any(&mut |expr| !matches!(expr.kind, ExprKind::Param(_)) && !expr.kind.is_pure())
+    }
+
     pub fn has_aggregate(&self) -> bool {
         self.any(&mut |expr| matches!(expr.kind, ExprKind::Aggregate(_)))
     }

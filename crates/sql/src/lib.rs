@@ -10,6 +10,7 @@
 //! * [`plan`]: from the tree to a plan: names, index choice (the crate `sql-plan`);
 //! * [`expr`]: expressions, bound once and evaluated by everybody (the crate `sql-expr`);
 //! * [`exec`]: running plans: straight reads, queries, changes (the crate `sql-exec`);
+//! * [`program`]: stored programs, compiled and run;
 //! * [`ddl`], [`show`], [`information_schema`], [`variables`]: the schema and the server, changed and shown;
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
 //! * [`schema`]: the catalog in use, fed by the log; [`verify`]: whether it and the rows agree;
@@ -33,6 +34,7 @@ pub mod information_schema;
 mod named_locks;
 pub mod neighbours;
 pub mod plan_cache;
+mod program;
 mod refuse;
 pub mod result;
 pub mod schema;

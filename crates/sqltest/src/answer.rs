@@ -53,6 +53,20 @@ pub fn lines(answer: &Answer, warnings: &[Warning], minds_message: bool) -> Vec<
     lines
 }
 
+/// The lines of all results of a statement.
+pub fn all_lines(earlier: &[Answer], last: &Answer, warnings: &[Warning], minds_message: bool) -> Vec<String> {
+    let mut all = Vec::new();
+    for answer in earlier {
+        all.extend(lines(answer, &[], minds_message));
+        all.push(NEXT_RESULT.to_owned());
+    }
+    all.extend(lines(last, warnings, minds_message));
+    all
+}
+
+/// Between the results of one statement.
+const NEXT_RESULT: &str = "++";
+
 /// The line of an answer to a single expression.
 pub fn line(answer: &Answer, warnings: &[Warning], minds_message: bool) -> String {
     let mut line = match answer {

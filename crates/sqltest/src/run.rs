@@ -84,6 +84,8 @@ struct Run<'a> {
     version: String,
     connections: HashMap<String, Client>,
     started: HashMap<String, Started>,
+    /// Of the last statement: its results before the last one.
+    earlier: Vec<Answer>,
     outcome: Outcome,
 }
 
@@ -97,6 +99,7 @@ pub fn run(script: &mut Script, name: &str, target: &Target) -> Result<Outcome> 
         version: String::new(),
         connections: HashMap::new(),
         started: HashMap::new(),
+        earlier: Vec::new(),
         outcome: Outcome::default(),
     };
     let mut first = target.connect()?;
@@ -185,7 +188,8 @@ impl Run<'_> {
                 } else {
                     self.ask(&name, sql, protocol)?
                 };
-                let got = answer::lines(&answer, &warnings, minds_message);
+                let got = answer::all_lines(&self.earlier, &answer, &warnings, minds_message);
+                self.earlier.clear();
                 match self.target.task {
                     Task::Record => self.record_statement(test, &answer, got, sorted),
                     Task::Check => self.check_statement(test, &answer, got, sorted),
@@ -307,6 +311,7 @@ impl Run<'_> {
         let mut client = self.connection(name)?;
         let asked: Result<_> = (|| {
             let mut answer = client.run(sql, protocol)?;
+            self.earlier = client.take_earlier();
             let warnings = warnings(&mut client, &answer)?;
             if self.server == "mariadb" {
                 answer = as_mysql_says_it(answer);

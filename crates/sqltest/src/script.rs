@@ -33,6 +33,8 @@
 //!     mysql: a quotient is rounded => 0.9999
 //! ```
 //!
+//! The results of a statement that has several, as CALL has, stand below each other with a line `++` between.
+//!
 //! Where a server answers otherwise, its own answer stands below `---- SERVER`, or in an indented line below the expression, and why.
 //! `#! recorded SERVER VERSION DIGEST` says which version gave the answers, and to which statements: [`Script::digest`].
 //!

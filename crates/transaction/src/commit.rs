@@ -1,6 +1,6 @@
 //! The end of a transaction that has written: its overlay becomes an entry of the log, or, where it is large, several.
 
-use env::failpoints;
+use env::{Level, failpoints};
 
 use super::{Options, Transaction};
 use shard::{Durability, Freshness, Guest, ProposeError, Shard};
@@ -26,6 +26,11 @@ pub trait Participant: Send + Sync {
 
     /// Which cluster it is, drawn when it was founded.
     fn cluster(&self) -> u128;
+
+    /// What all nodes of the cluster can read.
+    fn level(&self) -> Level {
+        Level::FIRST
+    }
 
     /// The nodes that there are.
     fn nodes(&self) -> Vec<u32>;
@@ -76,6 +81,10 @@ impl Participant for Shard {
 
     fn cluster(&self) -> u128 {
         self.identity().cluster
+    }
+
+    fn level(&self) -> Level {
+        Shard::level(self)
     }
 
     fn nodes(&self) -> Vec<u32> {

@@ -2,7 +2,7 @@
 //!
 //! [`Expr`] is 24 bytes: literals and short things are inline, everything else is one box. `AND` and `OR` are flat lists.
 
-use super::{ColumnName, DataType, Ident, OrderItem, Query};
+use super::{ColumnName, DataType, Ident, Local, OrderItem, Query};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expr {
@@ -10,6 +10,8 @@ pub enum Expr {
     /// The n-th `?` of the statement, from 0.
     Param(u32),
     Column(Box<ColumnName>),
+    /// A variable of the stored program around.
+    Local(Box<Local>),
     /// `@name`
     UserVar(Ident),
     /// `@@[scope.]name`

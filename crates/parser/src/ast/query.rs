@@ -1,6 +1,6 @@
 //! SELECT and its relatives: query expressions, table references, CTEs, locking clauses.
 
-use super::{ColumnName, DataType, Expr, Ident, JsonOnResponse, SourceText, TableName, WindowSpec};
+use super::{ColumnName, DataType, Expr, Ident, JsonOnResponse, Local, SourceText, TableName, WindowSpec};
 
 /// A query expression: a body with what applies to the whole of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -207,8 +207,10 @@ pub enum SelectInto {
 pub enum IntoVar {
     /// `@name`
     User(Ident),
-    /// A local variable or parameter of a stored program.
-    Local(Ident),
+    /// A variable of the stored program around.
+    Local(Local),
+    /// A name that no variable in sight has.
+    Undeclared(Ident),
 }
 
 /// `FIELDS|COLUMNS ...` of LOAD DATA and INTO OUTFILE; None keeps the default.

@@ -1,14 +1,16 @@
 //! SET and its special forms.
 
-use super::{Account, Expr, Ident, VarScope};
+use super::{Account, Expr, Ident, Local, VarScope};
 
 /// One element of a `SET` list.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SetItem {
     /// `@name = value`, `@name := value`
     UserVar { name: Ident, value: Expr },
+    /// `name = value` of a variable of the stored program around.
+    Local { target: Local, value: Expr },
     /// `[scope] name = value`, `@@[scope.]name = value`. A bare word as value (`utf8mb4`, `ON`, `ANSI`) is a string
-    /// literal; `DEFAULT` is [`Expr::Default`]. `name` may belong to a local variable in a stored program.
+    /// literal; `DEFAULT` is [`Expr::Default`].
     Variable {
         scope: Option<VarScope>,
         component: Option<Ident>,

@@ -1,9 +1,9 @@
 //! Views, triggers, routines and events.
 //!
-//! Bodies of stored programs are kept as text: the parser checks that they are whole (blocks balanced, one statement or
-//! one compound), not their inside.
+//! Bodies of stored programs are kept as text. What is in them is read with it ([`super::program`]), and given to whoever asks for the
+//! program ([`crate::parse_program`]).
 
-use super::{Account, DataType, Expr, Ident, IntervalUnit, ObjectName, Query, TableName};
+use super::{Account, DataType, Expr, Ident, IntervalUnit, ObjectName, Query, SourceText, TableName};
 
 /// `CREATE [OR REPLACE] VIEW` and `ALTER VIEW`.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,6 +102,8 @@ pub struct CreateRoutine {
     pub kind: RoutineKind,
     pub name: ObjectName,
     pub params: Vec<RoutineParam>,
+    /// The list of parameters as written, without its parentheses.
+    pub params_text: SourceText,
     /// Functions only.
     pub returns: Option<RoutineType>,
     pub characteristics: Vec<RoutineCharacteristic>,

@@ -18,6 +18,7 @@ impl Expr {
             Expr::Literal(_)
             | Expr::Param(_)
             | Expr::Column(_)
+            | Expr::Local(_)
             | Expr::UserVar(_)
             | Expr::SystemVar(_)
             | Expr::Default => {}

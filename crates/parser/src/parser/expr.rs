@@ -294,7 +294,7 @@ impl Parser<'_> {
                 }
                 self.name_or_call()
             }
-            Tok::Param => {
+            Tok::Param if !self.in_program() => {
                 self.bump();
                 self.params += 1;
                 Ok(Expr::Param(self.params - 1))
@@ -321,6 +321,9 @@ impl Parser<'_> {
         let column = self.column_name()?;
         if self.at_tok(Tok::LParen) && column.schema.is_none() {
             return self.call(column.table, column.name);
+        }
+        if let Some(local) = self.local_of(&column)? {
+            return Ok(Expr::Local(Box::new(local)));
         }
         self.json_path(Box::new(column))
     }

@@ -20,6 +20,7 @@ mod function;
 mod literal;
 mod partition;
 mod predicate;
+mod program;
 mod query;
 mod replication;
 mod set;
@@ -64,6 +65,10 @@ pub(crate) struct Parser<'a> {
     peak: usize,
     /// The INTO of a SELECT whose query is not finished yet.
     pending_into: Option<Box<SelectInto>>,
+    /// The stored program whose body is being read.
+    program: Option<Box<program::ProgramScope>>,
+    /// The one that has been read.
+    finished: Option<Box<Program>>,
     error: Option<ParseError>,
 }
 
@@ -73,6 +78,15 @@ pub(crate) fn parse_first(text: &[u8], mode: SqlMode, as_sent: Option<AsSent>) -
     parser.as_sent = as_sent;
     match parser.first_statement() {
         Ok(parsed) => Ok(parsed),
+        Err(Fail) => Err(parser.take_error()),
+    }
+}
+
+/// Parses the definition of a stored program with its inside; `None`: it is another statement.
+pub(crate) fn parse_definition(text: &[u8], mode: SqlMode) -> Result<(Statement, Option<Program>), ParseError> {
+    let mut parser = Parser::new(text, mode)?;
+    match parser.first_statement() {
+        Ok(parsed) => Ok((parsed.statement, parser.finished.take().map(|program| *program))),
         Err(Fail) => Err(parser.take_error()),
     }
 }
@@ -114,6 +128,8 @@ impl<'a> Parser<'a> {
             query_depth: 0,
             peak: 0,
             pending_into: None,
+            program: None,
+            finished: None,
             error: None,
         })
     }

@@ -453,14 +453,17 @@ impl Parser<'_> {
     fn limit_value(&mut self) -> PResult<Expr> {
         match self.kind() {
             Tok::Integer | Tok::HexNumber | Tok::HexString => Ok(Expr::Literal(Literal::Int(self.unsigned()?))),
-            Tok::Param => {
+            Tok::Param if !self.in_program() => {
                 self.bump();
                 self.params += 1;
                 Ok(Expr::Param(self.params - 1))
             }
             Tok::Ident | Tok::QuotedIdent => {
-                let name = self.ident()?;
-                Ok(Expr::Column(Box::new(ColumnName::bare(name))))
+                let name = ColumnName::bare(self.ident()?);
+                match self.local_of(&name)? {
+                    Some(local) => Ok(Expr::Local(Box::new(local))),
+                    None => Ok(Expr::Column(Box::new(name))),
+                }
             }
             _ => Err(self.unexpected()),
         }
@@ -534,7 +537,8 @@ impl Parser<'_> {
         if self.at_tok(Tok::AtName) {
             return self.user_var().map(IntoVar::User);
         }
-        self.ident().map(IntoVar::Local)
+        let name = self.ident()?;
+        self.local_target(name)
     }
 
     /// `[FIELDS|COLUMNS ...]`

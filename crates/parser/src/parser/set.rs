@@ -92,7 +92,15 @@ impl Parser<'_> {
         } else {
             (None, first)
         };
+        let local = match scope {
+            None => self.set_target(component.as_ref(), &name)?,
+            Some(_) => None,
+        };
         self.expect_set()?;
+        if let Some(target) = local {
+            let value = self.expr()?;
+            return Ok(SetItem::Local { target, value });
+        }
         Ok(SetItem::Variable {
             scope,
             component,

@@ -1,8 +1,6 @@
-//! Views, triggers, routines, events, and the statements that exist only in the bodies of stored programs.
-//!
-//! A body is parsed to the end, so that its syntax errors are found and the statement after it begins where it should; what
-//! is kept is its text.
+//! Views, triggers, routines and events. Their bodies are read by [`super::program`].
 
+use super::program::ProgramKind;
 use super::{PResult, Parser};
 use crate::ast::*;
 use crate::keywords::Kw;
@@ -106,6 +104,12 @@ impl Parser<'_> {
                 };
                 let name = self.table_name()?;
                 let characteristics = self.characteristics()?;
+                let is_of_definition = |characteristic: &RoutineCharacteristic| {
+                    matches!(characteristic, RoutineCharacteristic::Deterministic(_))
+                };
+                if characteristics.iter().any(is_of_definition) {
+                    return Err(self.unexpected());
+                }
                 Ok(Statement::AlterRoutine(Box::new(AlterRoutine {
                     kind,
                     name,
@@ -122,7 +126,12 @@ impl Parser<'_> {
         let name = self.table_name()?;
         let columns = self.opt_paren_idents()?;
         self.expect(Kw::AS)?;
+        let named = self.variables_named();
         let query = *self.inner_query()?;
+        if self.variables_named() != named {
+            let message = "View's SELECT contains a variable or parameter".to_owned();
+            return Err(self.other(1351, b"HY000", message));
+        }
         let mut check = None;
         if self.eat(Kw::WITH) {
             check = Some(match self.eat_any(&[Kw::CASCADED, Kw::LOCAL]) {
@@ -170,7 +179,7 @@ impl Parser<'_> {
             Some(_) => Some(TriggerOrder::Precedes(self.ident_or_text()?)),
             None => None,
         };
-        let body = self.routine_body()?;
+        let body = self.routine_body(ProgramKind::Trigger(timing, event), &name.name, &[])?;
         let trigger = CreateTrigger {
             definer,
             if_not_exists,
@@ -225,10 +234,12 @@ impl Parser<'_> {
         let if_not_exists = self.if_not_exists()?;
         let name = self.table_name()?;
         self.expect_tok(Tok::LParen)?;
+        let start = self.prev_end as usize;
         let mut params = Vec::new();
         if !self.at_tok(Tok::RParen) {
             params = self.list(|parser| parser.routine_param(kind))?;
         }
+        let written = self.utf8(&self.text[start..self.tok.start as usize])?.to_owned();
         self.expect_tok(Tok::RParen)?;
         let mut returns = None;
         if kind == RoutineKind::Function {
@@ -236,13 +247,18 @@ impl Parser<'_> {
             returns = Some(self.routine_type()?);
         }
         let characteristics = self.characteristics()?;
-        let body = self.routine_body()?;
+        let program = match kind {
+            RoutineKind::Procedure => ProgramKind::Procedure,
+            RoutineKind::Function => ProgramKind::Function,
+        };
+        let body = self.routine_body(program, &name.name, &params)?;
         let routine = CreateRoutine {
             definer,
             if_not_exists,
             kind,
             name,
             params,
+            params_text: SourceText(Some(written.into())),
             returns,
             characteristics,
             body,
@@ -268,7 +284,7 @@ impl Parser<'_> {
         })
     }
 
-    fn routine_type(&mut self) -> PResult<RoutineType> {
+    pub(super) fn routine_type(&mut self) -> PResult<RoutineType> {
         let data_type = self.data_type()?;
         let collation = if self.eat(Kw::COLLATE) {
             Some(self.collation_name()?)
@@ -347,7 +363,7 @@ impl Parser<'_> {
             None
         };
         self.expect(Kw::DO)?;
-        let body = self.routine_body()?;
+        let body = self.routine_body(ProgramKind::Event, &name.name, &[])?;
         let event = CreateEvent {
             definer,
             if_not_exists,
@@ -390,7 +406,7 @@ impl Parser<'_> {
             event.comment = Some(self.text()?);
         }
         if self.eat(Kw::DO) {
-            event.body = Some(self.routine_body()?);
+            event.body = Some(self.routine_body(ProgramKind::Event, &event.name.name, &[])?);
         }
         let nothing = event.schedule.is_none()
             && event.preserve.is_none()
@@ -439,181 +455,5 @@ impl Parser<'_> {
             Some(_) => Some(EventStatus::Disable),
             None => None,
         })
-    }
-
-    // ---- bodies ----
-
-    fn routine_body(&mut self) -> PResult<RoutineBody> {
-        let start = self.tok.start as usize;
-        self.body_statement()?;
-        let text = &self.text[start..self.prev_end as usize];
-        Ok(RoutineBody(self.utf8(text)?.into()))
-    }
-
-    fn body_statement(&mut self) -> PResult<()> {
-        self.nested(Self::body_statement_inside)
-    }
-
-    fn body_statement_inside(&mut self) -> PResult<()> {
-        if self.at_ident() && self.peek() == Tok::Colon {
-            self.bump();
-            self.bump();
-            if !self.at_any(&[Kw::BEGIN, Kw::LOOP, Kw::WHILE, Kw::REPEAT]) {
-                return Err(self.unexpected());
-            }
-        }
-        let Tok::Kw(keyword) = self.tok.kind else {
-            return self.statement().map(drop);
-        };
-        match keyword {
-            Kw::BEGIN => {
-                self.bump();
-                self.statements_until(&[Kw::END])?;
-                self.block_end(&[])
-            }
-            Kw::LOOP => {
-                self.bump();
-                self.statements_until(&[Kw::END])?;
-                self.block_end(&[Kw::LOOP])
-            }
-            Kw::WHILE => {
-                self.bump();
-                self.expr()?;
-                self.expect(Kw::DO)?;
-                self.statements_until(&[Kw::END])?;
-                self.block_end(&[Kw::WHILE])
-            }
-            Kw::REPEAT => {
-                self.bump();
-                self.statements_until(&[Kw::UNTIL])?;
-                self.expect(Kw::UNTIL)?;
-                self.expr()?;
-                self.block_end(&[Kw::REPEAT])
-            }
-            Kw::IF => self.body_if(),
-            Kw::CASE => self.body_case(),
-            Kw::RETURN => {
-                self.bump();
-                self.expr().map(drop)
-            }
-            Kw::LEAVE | Kw::ITERATE | Kw::OPEN | Kw::CLOSE => {
-                self.bump();
-                self.ident().map(drop)
-            }
-            Kw::FETCH => {
-                self.bump();
-                if self.eat(Kw::NEXT) {
-                    self.expect(Kw::FROM)?;
-                } else {
-                    self.eat(Kw::FROM);
-                }
-                self.ident()?;
-                self.expect(Kw::INTO)?;
-                self.list(Self::ident).map(drop)
-            }
-            Kw::DECLARE => self.declare(),
-            _ => self.statement().map(drop),
-        }
-    }
-
-    /// Statements, each with its `;`, up to one of the keywords.
-    fn statements_until(&mut self, ends: &[Kw]) -> PResult<()> {
-        while !self.at_any(ends) {
-            self.body_statement()?;
-            self.expect_tok(Tok::Semicolon)?;
-        }
-        Ok(())
-    }
-
-    /// `END <kind> [label]`
-    fn block_end(&mut self, kind: &[Kw]) -> PResult<()> {
-        self.expect(Kw::END)?;
-        self.expect_all(kind)?;
-        if self.at_ident() {
-            self.bump();
-        }
-        Ok(())
-    }
-
-    fn body_if(&mut self) -> PResult<()> {
-        self.bump();
-        loop {
-            self.expr()?;
-            self.expect(Kw::THEN)?;
-            self.statements_until(&[Kw::ELSEIF, Kw::ELSE, Kw::END])?;
-            if !self.eat(Kw::ELSEIF) {
-                break;
-            }
-        }
-        if self.eat(Kw::ELSE) {
-            self.statements_until(&[Kw::END])?;
-        }
-        self.expect_all(&[Kw::END, Kw::IF])
-    }
-
-    fn body_case(&mut self) -> PResult<()> {
-        self.bump();
-        if !self.at(Kw::WHEN) {
-            self.expr()?;
-        }
-        self.expect(Kw::WHEN)?;
-        loop {
-            self.expr()?;
-            self.expect(Kw::THEN)?;
-            self.statements_until(&[Kw::WHEN, Kw::ELSE, Kw::END])?;
-            if !self.eat(Kw::WHEN) {
-                break;
-            }
-        }
-        if self.eat(Kw::ELSE) {
-            self.statements_until(&[Kw::END])?;
-        }
-        self.expect_all(&[Kw::END, Kw::CASE])
-    }
-
-    fn declare(&mut self) -> PResult<()> {
-        self.bump();
-        if self.eat_any(&[Kw::CONTINUE, Kw::EXIT, Kw::UNDO]).is_some() {
-            self.expect(Kw::HANDLER)?;
-            self.expect(Kw::FOR)?;
-            self.list(Self::handler_condition)?;
-            return self.body_statement();
-        }
-        let names = self.list(Self::ident)?;
-        if names.len() == 1 && self.eat(Kw::CURSOR) {
-            self.expect(Kw::FOR)?;
-            return self.inner_query().map(drop);
-        }
-        if names.len() == 1 && self.eat(Kw::CONDITION) {
-            self.expect(Kw::FOR)?;
-            if self.eat(Kw::SQLSTATE) {
-                return self.sqlstate().map(drop);
-            }
-            return self.unsigned().map(drop);
-        }
-        self.routine_type()?;
-        if self.eat(Kw::DEFAULT) {
-            self.expr()?;
-        }
-        Ok(())
-    }
-
-    fn handler_condition(&mut self) -> PResult<()> {
-        match self.kind() {
-            Tok::Kw(Kw::SQLSTATE) => {
-                self.bump();
-                self.sqlstate().map(drop)
-            }
-            Tok::Kw(Kw::SQLWARNING | Kw::SQLEXCEPTION) => {
-                self.bump();
-                Ok(())
-            }
-            Tok::Kw(Kw::NOT) => {
-                self.bump();
-                self.expect(Kw::FOUND)
-            }
-            Tok::Integer => self.unsigned().map(drop),
-            _ => self.ident().map(drop),
-        }
     }
 }

@@ -294,9 +294,16 @@ impl Parser<'_> {
     /// `SQLSTATE [VALUE] 'state'` or a condition's name.
     fn signal_condition(&mut self) -> PResult<SignalCondition> {
         if self.eat(Kw::SQLSTATE) {
-            self.sqlstate().map(SignalCondition::SqlState)
-        } else {
-            self.ident().map(SignalCondition::Name)
+            return self.sqlstate().map(SignalCondition::SqlState);
+        }
+        let name = self.ident()?;
+        match self.condition_of(&name)? {
+            None => Ok(SignalCondition::Name(name)),
+            Some(Condition::State(state)) => Ok(SignalCondition::SqlState(state)),
+            Some(_) => {
+                let message = "SIGNAL/RESIGNAL can only use a CONDITION defined with SQLSTATE".to_owned();
+                Err(self.other(1646, b"HY000", message))
+            }
         }
     }
 
@@ -341,7 +348,13 @@ impl Parser<'_> {
                 None => match parser.kind() {
                     Tok::AtName => Expr::UserVar(parser.user_var()?),
                     Tok::AtAt => parser.system_variable()?,
-                    _ => Expr::Column(Box::new(ColumnName::bare(parser.ident()?))),
+                    _ => {
+                        let name = ColumnName::bare(parser.ident()?);
+                        match parser.local_of(&name)? {
+                            Some(local) => Expr::Local(Box::new(local)),
+                            None => Expr::Column(Box::new(name)),
+                        }
+                    }
                 },
             };
             Ok((name, value))

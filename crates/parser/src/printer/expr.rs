@@ -31,6 +31,7 @@ impl Printer {
         match expr {
             Expr::Literal(literal) => self.literal(literal),
             Expr::Param(_) => self.text("?"),
+            Expr::Local(local) => self.ident(&local.name),
             Expr::Column(column) => self.column_name(column),
             Expr::UserVar(name) => self.user_var(name),
             Expr::SystemVar(variable) => self.system_var(variable),

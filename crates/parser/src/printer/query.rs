@@ -200,7 +200,8 @@ impl Printer {
     pub(super) fn target_var(&mut self, variable: &IntoVar) {
         match variable {
             IntoVar::User(name) => self.user_var(name),
-            IntoVar::Local(name) => self.ident(name),
+            IntoVar::Local(local) => self.ident(&local.name),
+            IntoVar::Undeclared(name) => self.ident(name),
         }
     }
 

@@ -217,6 +217,11 @@ impl Printer {
                 p.text(" = ");
                 p.expr(value);
             }
+            SetItem::Local { target, value } => {
+                p.ident(&target.name);
+                p.text(" = ");
+                p.expr(value);
+            }
             SetItem::Variable {
                 scope,
                 component,

@@ -69,6 +69,7 @@ impl<'a> Binder<'a> {
             ast::Expr::Literal(literal) => self.literal(literal),
             ast::Expr::Param(index) => Ok(self.param(*index as usize)),
             ast::Expr::Column(name) => self.column(name),
+            ast::Expr::Local(local) => self.local(local),
             ast::Expr::UserVar(name) => Ok(self.user_variable(name)),
             ast::Expr::SystemVar(variable) => self.system_variable(variable),
             ast::Expr::Assign(assign) => self.assign(assign),
@@ -184,6 +185,19 @@ impl<'a> Binder<'a> {
                 coercibility: Coercibility::Coercible,
             },
         }
+    }
+
+    /// A variable of the program around: the parameters are its frame.
+    fn local(&self, local: &ast::Local) -> SqlResult<Expr> {
+        let slot = local.slot as usize;
+        let Some(ty) = self.options.params.get(slot) else {
+            return Err(SqlError::new(ErrorKind::SpUndeclaredVar, &[&local.name.as_str()]));
+        };
+        Ok(Expr {
+            kind: ExprKind::Param(slot),
+            ty: ty.clone(),
+            coercibility: Coercibility::of_column(ty),
+        })
     }
 
     fn column(&mut self, name: &ast::ColumnName) -> SqlResult<Expr> {

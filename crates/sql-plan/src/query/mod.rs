@@ -212,7 +212,8 @@ pub fn plan_query(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<QueryP
             for name in names {
                 match name {
                     ast::IntoVar::User(name) => plan.into.push(name.to_lowercase().into()),
-                    ast::IntoVar::Local(name) => {
+                    // What a program selects into its own variables, it takes from the rows.
+                    ast::IntoVar::Local(ast::Local { name, .. }) | ast::IntoVar::Undeclared(name) => {
                         return Err(SqlError::new(ErrorKind::SpUndeclaredVar, &[&name.as_str()]));
                     }
                 }

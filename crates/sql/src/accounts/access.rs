@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use catalog::{AccountDef, Catalog, DynamicPrivilege, Privileges};
+use catalog::{AccountDef, Catalog, DynamicPrivilege, Privileges, RoutineKind};
 use parking_lot::Mutex;
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -104,6 +104,7 @@ impl Access {
             Level::Global => self.rights.global(),
             Level::Database(pattern) => self.rights.on_database(Scope::Pattern(pattern)),
             Level::Table(database, table) => self.rights.on_table(database, table),
+            Level::Routine(kind, database, name) => self.rights.on_routine(database, *kind, name),
         }
     }
 
@@ -140,6 +141,11 @@ impl Access {
         }
     }
 
+    /// What is held on a routine.
+    pub fn on_routine(&self, database: &str, kind: RoutineKind, name: &str) -> Privileges {
+        self.rights.on_routine(database, kind, name)
+    }
+
     /// 1370
     pub fn routine_denied(&self, command: &str, database: &str, routine: &str) -> SqlError {
         let routine = format!("{database}.{routine}");
@@ -160,7 +166,8 @@ impl Access {
         let held = self.rights.on_database(Scope::Database(database));
         let enters = is_public(database)
             || held.meets(Privileges::OF_DATABASES.with(Privileges::GRANT_OPTION))
-            || self.rights.has_tables_in(database);
+            || self.rights.has_tables_in(database)
+            || self.rights.has_routines_in(database);
         match self.is_unlimited() || enters {
             true => Ok(()),
             false => Err(self.database_denied(database)),
@@ -174,6 +181,7 @@ impl Access {
             || self.is_unlimited()
             || held.meets(Privileges::OF_DATABASES.with(Privileges::SHOW_DATABASES))
             || self.rights.has_tables_in(database)
+            || self.rights.has_routines_in(database)
     }
 
     /// Whether something may be done with the table or a column of it; only then it is shown.
@@ -434,6 +442,11 @@ impl Session {
             Level::Table(database, table) => {
                 let named = access.named_missing(missing, database, table);
                 access.table_denied(&names_of(named), table)
+            }
+            Level::Routine(_, database, name) => {
+                let named = missing.without(Privileges::GRANT_OPTION).names().next();
+                let command = named.map_or("grant".to_owned(), str::to_lowercase);
+                access.routine_denied(&command, database, name)
             }
         })
     }

@@ -62,11 +62,12 @@ impl Session {
                     false => access.check_table_for_any(database, &name.name, Privileges::OF_TABLES, command),
                 }
             }
-            Need::Routine(name, wanted, command) => {
+            Need::Routine(kind, name, wanted, command) => {
                 let database = self.database_or_current(name.schema.as_ref())?;
-                match access.check_database(database, *wanted) {
-                    Ok(()) => Ok(()),
-                    Err(_) => Err(access.routine_denied(command, database, &name.name)),
+                let kind = crate::ddl::programs::kind_of(*kind);
+                match access.on_routine(database, kind, &name.name).contains(*wanted) {
+                    true => Ok(()),
+                    false => Err(access.routine_denied(command, database, &name.name)),
                 }
             }
             Need::Parents(child, elements) => self.check_parents(child, elements),

@@ -4,7 +4,10 @@
 //! must hold them with the right to pass them on; then they are put into or taken out of the accounts, all in one change of the
 //! catalog.
 
-use catalog::{AccountDef, Catalog, ColumnPrivileges, DynamicPrivilege, DynamicPrivileges, Privileges};
+use catalog::{
+    AccountDef, Catalog, ColumnPrivileges, DynamicPrivilege, DynamicPrivileges, Privileges, RoutineKind,
+    RoutinePrivileges,
+};
 use parser::ast::{self, GrantKind, GrantLevel, RevokeWhat};
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -21,6 +24,8 @@ pub enum Level {
     /// The databases that a pattern stands for.
     Database(String),
     Table(String, String),
+    /// Kind, database, and name in lower case.
+    Routine(RoutineKind, String, String),
 }
 
 /// What a statement grants or revokes.
@@ -40,6 +45,7 @@ impl Level {
             Level::Global => Privileges::ALL,
             Level::Database(_) => Privileges::OF_DATABASES,
             Level::Table(..) => Privileges::OF_TABLES,
+            Level::Routine(..) => Privileges::OF_ROUTINES,
         }
     }
 
@@ -66,13 +72,28 @@ impl Level {
                     });
                 &mut list[at].2
             }
+            Level::Routine(kind, database, name) => {
+                let list = &mut account.routine_privileges;
+                let known =
+                    |held: &RoutinePrivileges| held.kind == *kind && held.database == *database && held.name == *name;
+                let at = list.iter().position(known).unwrap_or_else(|| {
+                    list.push(RoutinePrivileges {
+                        database: database.clone(),
+                        kind: *kind,
+                        name: name.clone(),
+                        privileges: Privileges::NONE,
+                    });
+                    list.len() - 1
+                });
+                &mut list[at].privileges
+            }
         }
     }
 
     fn columns_of<'a>(&self, account: &'a AccountDef) -> impl Iterator<Item = &'a ColumnPrivileges> {
         let table = match self {
             Level::Table(database, table) => Some((database.clone(), table.clone())),
-            Level::Global | Level::Database(_) => None,
+            Level::Global | Level::Database(_) | Level::Routine(..) => None,
         };
         account.column_privileges.iter().filter(move |held| {
             table
@@ -90,6 +111,9 @@ fn forget_empty(account: &mut AccountDef) {
         .table_privileges
         .retain(|(_, _, privileges)| !privileges.is_empty());
     account.column_privileges.retain(|column| !column.privileges.is_empty());
+    account
+        .routine_privileges
+        .retain(|routine| !routine.privileges.is_empty());
     // What is not held globally is not taken back on a database.
     let global = account.privileges;
     for (_, taken) in &mut account.restrictions {
@@ -246,6 +270,7 @@ impl Session {
                     database_privileges: Vec::new(),
                     table_privileges: Vec::new(),
                     column_privileges: Vec::new(),
+                    routine_privileges: Vec::new(),
                     ..AccountDef::clone(account)
                 });
             }
@@ -352,7 +377,7 @@ impl Session {
         }
         if !wanted.level.all().with(Privileges::GRANT_OPTION).contains(set) {
             return Err(match wanted.level {
-                Level::Table(..) => ErrorKind::IllegalGrantForTable.into(),
+                Level::Table(..) | Level::Routine(..) => ErrorKind::IllegalGrantForTable.into(),
                 _ => SqlError::new(ErrorKind::WrongUsage, &[&"DB GRANT", &"GLOBAL PRIVILEGES"]),
             });
         }
@@ -361,8 +386,19 @@ impl Session {
     }
 
     fn grant_level(&self, target: &ast::GrantTarget) -> SqlResult<Level> {
-        if target.kind != GrantKind::Table {
-            return Err(SqlError::not_supported("privileges on stored routines"));
+        let routine = match target.kind {
+            GrantKind::Table => None,
+            GrantKind::Procedure => Some(RoutineKind::Procedure),
+            GrantKind::Function => Some(RoutineKind::Function),
+        };
+        if let Some(kind) = routine {
+            return match &target.level {
+                GrantLevel::Object(name) => {
+                    let (database, name) = self.qualified(name)?;
+                    Ok(Level::Routine(kind, database, name.to_lowercase()))
+                }
+                _ => Err(ErrorKind::IllegalGrantForTable.into()),
+            };
         }
         Ok(match &target.level {
             GrantLevel::Global => Level::Global,
@@ -394,6 +430,11 @@ fn check_may_give_columns(access: &Access, database: &str, table: &str, wanted: 
 
 /// A table must exist, unless CREATE on it is granted; 1054 for a column that it does not have.
 fn check_target(catalog: &Catalog, wanted: &Wanted) -> SqlResult<()> {
+    if let Level::Routine(kind, database, name) = &wanted.level
+        && catalog.routine(database, *kind, name).is_none()
+    {
+        return Err(crate::ddl::programs::no_such_routine(*kind, database, name));
+    }
     let Level::Table(database, table) = &wanted.level else {
         return Ok(());
     };
@@ -415,6 +456,23 @@ fn check_target(catalog: &Catalog, wanted: &Wanted) -> SqlResult<()> {
         }
     }
     Ok(())
+}
+
+/// Gives privileges on a routine to who has made it.
+pub(crate) fn give_on_routine(account: &mut AccountDef, def: &catalog::RoutineDef, privileges: Privileges) {
+    let level = Level::Routine(def.kind, def.database.clone(), def.name.to_lowercase());
+    let held = level.of(account);
+    *held = held.with(privileges);
+}
+
+/// Takes away what an account has on a routine that is gone; false where that was nothing.
+pub(crate) fn forget_routine(account: &mut AccountDef, kind: RoutineKind, database: &str, name: &str) -> bool {
+    let before = account.routine_privileges.len();
+    let name = name.to_lowercase();
+    account
+        .routine_privileges
+        .retain(|held| !(held.kind == kind && held.database == database && held.name == name));
+    account.routine_privileges.len() != before
 }
 
 /// Grants.
@@ -512,6 +570,7 @@ fn take(account: &mut AccountDef, wanted: &Wanted, names: DatabaseNames) -> bool
 fn no_such_grant(name: &AccountName, level: &Level) -> SqlError {
     match level {
         Level::Table(_, table) => SqlError::new(ErrorKind::NonexistingTableGrant, &[&name.0, &name.1, table]),
+        Level::Routine(_, _, routine) => SqlError::new(ErrorKind::NonexistingProcGrant, &[&name.0, &name.1, routine]),
         Level::Global | Level::Database(_) => SqlError::new(ErrorKind::NonexistingGrant, &[&name.0, &name.1]),
     }
 }

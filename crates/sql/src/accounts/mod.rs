@@ -12,7 +12,7 @@
 
 pub mod access;
 mod checks;
-mod grants;
+pub(crate) mod grants;
 pub mod logins;
 mod options;
 pub mod password_policy;

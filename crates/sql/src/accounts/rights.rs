@@ -12,7 +12,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use catalog::{AccountDef, Catalog, DynamicPrivilege, DynamicPrivileges, Privileges};
+use catalog::{AccountDef, Catalog, DynamicPrivilege, DynamicPrivileges, Privileges, RoutineKind};
 use catalog::{pattern_covers, pattern_matches, pattern_specificity};
 
 /// User and host, as the catalog's keys have them.
@@ -38,6 +38,8 @@ pub struct Rights {
     with_roles: bool,
     /// By database, then table.
     tables: HashMap<String, HashMap<String, TableRights>>,
+    /// By database, then kind and name in lower case.
+    routines: HashMap<String, HashMap<(RoutineKind, String), Privileges>>,
     unlimited: bool,
 }
 
@@ -74,6 +76,7 @@ impl Rights {
             names: DatabaseNames::Patterns,
             with_roles: false,
             tables: HashMap::new(),
+            routines: HashMap::new(),
             unlimited: true,
         }
     }
@@ -100,6 +103,7 @@ impl Rights {
             names,
             with_roles: sources.len() > 1,
             tables: HashMap::new(),
+            routines: HashMap::new(),
             unlimited: false,
         };
         let mut databases: HashMap<&str, Privileges> = HashMap::new();
@@ -116,6 +120,11 @@ impl Rights {
             for (database, table, privileges) in &source.table_privileges {
                 let held = rights.entry(database, table);
                 held.privileges = held.privileges.with(*privileges);
+            }
+            for routine in &source.routine_privileges {
+                let of_database = rights.routines.entry(routine.database.clone()).or_default();
+                let held = of_database.entry((routine.kind, routine.name.clone())).or_default();
+                *held = held.with(routine.privileges);
             }
             for column in &source.column_privileges {
                 let held = rights.entry(&column.database, &column.table);
@@ -232,6 +241,19 @@ impl Rights {
         let columns = self.table(database, table).map(|rights| &rights.columns);
         let held = columns.and_then(|columns| columns.get(&column.to_lowercase()));
         held.copied().unwrap_or_default()
+    }
+
+    /// What is held on a routine, by its database and globally, too.
+    pub fn on_routine(&self, database: &str, kind: RoutineKind, name: &str) -> Privileges {
+        let held = self.on_database(Scope::Database(database));
+        let own = self.routines.get(database);
+        let own = own.and_then(|routines| routines.get(&(kind, name.to_lowercase())));
+        own.map_or(held, |own| held.with(*own))
+    }
+
+    /// Whether something is granted on a routine of the database.
+    pub fn has_routines_in(&self, database: &str) -> bool {
+        self.routines.contains_key(database)
     }
 
     /// Whether something is granted on a table of the database.

@@ -153,6 +153,18 @@ fn grants_of(
         let on = format!("{}.{}", backquoted(&database), backquoted(&table));
         lines.push(format!("GRANT {list} ON {on} TO {to}{}", option(held)));
     }
+    all.routine_privileges
+        .sort_by(|a, b| (a.kind, &a.database, &a.name).cmp(&(b.kind, &b.database, &b.name)));
+    for held in &all.routine_privileges {
+        let on = format!(
+            "{} {}.{}",
+            held.kind.as_str(),
+            backquoted(&held.database),
+            backquoted(&held.name)
+        );
+        let list = names_or_usage(plain(held.privileges));
+        lines.push(format!("GRANT {list} ON {on} TO {to}{}", option(held.privileges)));
+    }
     let mut granted = account.roles.clone();
     granted.sort_by(|a, b| (&a.user, &a.host).cmp(&(&b.user, &b.host)));
     for (admin, with) in [(false, ""), (true, " WITH ADMIN OPTION")] {
@@ -199,6 +211,7 @@ fn add_privileges(all: &mut AccountDef, role: &AccountDef) {
         }
     }
     all.column_privileges.extend(role.column_privileges.iter().cloned());
+    all.routine_privileges.extend(role.routine_privileges.iter().cloned());
     all.restrictions.extend(role.restrictions.iter().cloned());
 }
 

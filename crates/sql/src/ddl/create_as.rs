@@ -14,6 +14,7 @@ use super::locks::runtime;
 use super::temporary::UNFINISHED;
 use super::{ObjectLocks, SchemaChange, TableBuilder, check_name, table_def, unknown_database};
 use crate::host::Host;
+use crate::program::FrameCopy;
 use crate::result::{ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
 use crate::session::{Answer, Session, wait_for_commit};
 use crate::table::{Table, store_spec};
@@ -56,7 +57,9 @@ impl Session {
         drop(self.temporary.put(&database, UNFINISHED, new.clone()));
         let unfinished = ast::TableName::new(Some(&database), UNFINISHED);
         let insert = insert_of(&unfinished, definition.duplicates, &shape, query);
-        let filled = self.query_or_change(&insert, None, &[], ServerStatus::default(), host, &mut NoAnswer);
+        let frame = self.programs.frame();
+        let parameters = FrameCopy::parameters(&frame);
+        let filled = self.query_or_change(&insert, None, parameters, ServerStatus::default(), host, &mut NoAnswer);
         let filled = filled.and_then(|answer| self.transaction.commit(host).map(|()| answer));
         // Without a name in the catalog, its rows go with the job.
         drop(self.temporary.remove(&database, UNFINISHED));
@@ -116,7 +119,8 @@ impl Session {
             .clone()
             .ok_or_else(|| SqlError::internal("the caller saw a query"))?;
         let statement = Arc::new(Statement::Query(Box::new(query.clone())));
-        let plan = self.plan_for(&statement, None, &[], host)?;
+        let frame = self.programs.frame();
+        let plan = self.plan_for(&statement, None, FrameCopy::parameters(&frame), host)?;
         let shape = plan
             .shape()
             .ok_or_else(|| SqlError::not_supported("INTO in CREATE TABLE ... SELECT"))?

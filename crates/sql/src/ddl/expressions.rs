@@ -15,12 +15,13 @@ use crate::expr::scope::unknown_column;
 use crate::expr::{BindOptions, Binder, Clause, EvalContext, Expr, ExprKind, Resolved, Scope, Subquery};
 use crate::host::Host;
 use crate::session::Session;
+use crate::session::parameters::Parameters;
 
 impl Session {
     /// Binds what the definition computes: it names columns that exist, and computes what a definition may.
     /// Hidden columns get the types of their expressions.
     pub(crate) fn check_expressions(&mut self, def: &mut TableDef, host: &dyn Host) -> SqlResult<()> {
-        self.with_context(host, &[], |_, ctx| {
+        self.with_context(host, Parameters::NONE, |_, ctx| {
             let ctx = ctx.eval();
             for at in 0..def.columns.len() {
                 let column = &def.columns[at];

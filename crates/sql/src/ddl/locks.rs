@@ -62,6 +62,11 @@ impl Objects {
         self.databases.insert(name.to_owned(), LockMode::Exclusive);
     }
 
+    /// Makes or changes something that is no table in a database.
+    fn stay_in(&mut self, database: String) {
+        self.databases.entry(database).or_insert(LockMode::IntentionExclusive);
+    }
+
     /// Makes something of this name.
     fn take_name(&mut self, (database, name): (String, String)) {
         self.take((database, name), LockMode::Exclusive, None);
@@ -197,6 +202,9 @@ impl Session {
             Statement::CreateIndex(create) => self.alters(&mut objects, &create.table, &[], catalog)?,
             Statement::DropIndex(drop) => self.alters(&mut objects, &drop.table, &[], catalog)?,
             Statement::AlterTable(alter) => self.alters(&mut objects, &alter.table, &alter.actions, catalog)?,
+            Statement::CreateRoutine(create) => objects.stay_in(self.qualified(&create.name)?.0),
+            Statement::AlterRoutine(alter) => objects.stay_in(self.qualified(&alter.name)?.0),
+            Statement::DropObject(drop) => objects.stay_in(self.qualified(&drop.name)?.0),
             // There is nothing of this kind to be locked.
             _ => {}
         }

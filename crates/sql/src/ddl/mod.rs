@@ -12,13 +12,14 @@ mod foreign_keys;
 mod functional_keys;
 mod locks;
 mod online;
+pub(crate) mod programs;
 mod table_def;
 mod temporary;
 pub(crate) mod views;
 
 use std::sync::Arc;
 
-use catalog::{Catalog, CatalogEdit, DatabaseDef, SYSTEM_TABLE, TableDef};
+use catalog::{Catalog, CatalogEdit, DatabaseDef, RoutineKind, SYSTEM_TABLE, TableDef};
 use governor::{MemoryStop, Stop};
 use parser::ast::{self, DatabaseOption, Statement};
 use store::{LockKey, LockMode};
@@ -150,7 +151,13 @@ impl Session {
             Statement::DropTable(drop) => self.drop_table(drop, locks, host)?,
             Statement::CreateView(create) => self.create_view(create, locks, host)?,
             Statement::DropView(drop) => self.drop_views(drop, locks, host)?,
-            Statement::DropObject(drop) => self.drop_object(drop)?,
+            Statement::DropObject(drop) => match drop.kind {
+                ast::DropKind::Procedure => self.drop_routine(RoutineKind::Procedure, drop, locks, host)?,
+                ast::DropKind::Function => self.drop_routine(RoutineKind::Function, drop, locks, host)?,
+                ast::DropKind::Trigger | ast::DropKind::Event => self.drop_object(drop)?,
+            },
+            Statement::CreateRoutine(create) => self.create_routine(create, locks, host)?,
+            Statement::AlterRoutine(alter) => self.alter_routine(alter, locks, host)?,
             Statement::RenameTable(renames) => self.rename_tables(renames, locks, host)?,
             Statement::Truncate(name) => self.truncate(name, locks, host)?,
             Statement::CreateIndex(create) => return self.alter_table(&adding_index(create), locks, host),
@@ -339,15 +346,12 @@ impl Session {
         })
     }
 
-    /// There are no triggers, routines and events: what is to be dropped does not exist.
+    /// There are no triggers and events: what is to be dropped does not exist.
     fn drop_object(&mut self, drop: &ast::DropObject) -> SqlResult<()> {
-        let (database, name) = self.qualified(&drop.name)?;
-        let routine = |kind: &str| SqlError::new(ErrorKind::SpDoesNotExist, &[&kind, &format!("{database}.{name}")]);
+        let (_, name) = self.qualified(&drop.name)?;
         let absent = match drop.kind {
-            ast::DropKind::Trigger => ErrorKind::TrgDoesNotExist.into(),
-            ast::DropKind::Procedure => routine("PROCEDURE"),
-            ast::DropKind::Function => routine("FUNCTION"),
             ast::DropKind::Event => SqlError::new(ErrorKind::EventDoesNotExist, &[&name]),
+            _ => ErrorKind::TrgDoesNotExist.into(),
         };
         if !drop.if_exists {
             return Err(absent);

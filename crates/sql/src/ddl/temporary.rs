@@ -13,6 +13,7 @@ use super::create_as::{NoAnswer, insert_of};
 use super::{SchemaChange, adding_index, dropping_index, table_def, unknown_database};
 use crate::exec::Runtime;
 use crate::host::Host;
+use crate::program::FrameCopy;
 use crate::result::ServerStatus;
 use crate::session::{Answer, Session, wait_for_commit};
 use crate::table::{Table, store_spec};
@@ -192,7 +193,9 @@ impl Session {
         self.name_temporary(database, UNFINISHED, table);
         let unfinished = ast::TableName::new(Some(database), UNFINISHED);
         let insert = insert_of(&unfinished, definition.duplicates, &source.shape, source.query);
-        let filled = self.query_or_change(&insert, None, &[], ServerStatus::default(), host, &mut NoAnswer);
+        let frame = self.programs.frame();
+        let parameters = FrameCopy::parameters(&frame);
+        let filled = self.query_or_change(&insert, None, parameters, ServerStatus::default(), host, &mut NoAnswer);
         let unfinished = self.temporary.remove(database, UNFINISHED);
         match (filled, unfinished) {
             (Ok(answer), Some(table)) => {

@@ -8,7 +8,7 @@ mod accounts;
 mod grants;
 mod keywords;
 mod memory;
-mod schema;
+pub(crate) mod schema;
 mod server;
 mod tables;
 mod unused;
@@ -166,7 +166,7 @@ impl Wanted {
 
 impl Source<'_> {
     /// The databases that are asked for.
-    fn databases<'c>(&self, catalog: &'c Catalog) -> impl Iterator<Item = &'c Arc<Database>> {
+    pub(crate) fn databases<'c>(&self, catalog: &'c Catalog) -> impl Iterator<Item = &'c Arc<Database>> {
         let wanted = self.wanted.schema.as_deref();
         let one = wanted.and_then(|name| catalog.database(stored_name(name)));
         let all = wanted.is_none().then(|| catalog.databases());

@@ -8,7 +8,7 @@ use crate::plan::VirtualTable as _;
 use crate::plan::node::VIRTUAL;
 use crate::table::Table;
 
-pub(super) const CATALOG: &str = "def";
+pub(crate) const CATALOG: &str = "def";
 
 pub fn schemata(source: &Source<'_>) -> Vec<Vec<Value>> {
     let catalog = source.session.engine.catalog();
@@ -98,7 +98,7 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-pub(super) fn moment(seconds: i64, source: &Source<'_>) -> Value {
+pub(crate) fn moment(seconds: i64, source: &Source<'_>) -> Value {
     local_time(seconds * 1_000_000, 0, source)
 }
 
@@ -198,14 +198,7 @@ fn column_row(
     key: &str,
     held: Privileges,
 ) -> Vec<Value> {
-    let is_text = ty.kind.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
-    let is_string = is_text || ty.kind.is_binary();
-    let (chars, bytes) = string_lengths(ty);
-    let (precision, scale) = numeric_precision(ty);
-    let fraction = match ty.kind {
-        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => number(u64::from(ty.decimals)),
-        _ => Value::Null,
-    };
+    let [data_type, chars, bytes, precision, scale, fraction, charset, collation] = type_cells(ty);
     vec![
         text(CATALOG),
         text(database),
@@ -214,22 +207,14 @@ fn column_row(
         number(at as u64 + 1),
         definition.map_or(Value::Null, default_text),
         yes_no(ty.nullable),
-        text(data_type(ty)),
-        if is_string { Value::Int(chars) } else { Value::Null },
-        if is_string { Value::Int(bytes) } else { Value::Null },
+        data_type,
+        chars,
+        bytes,
         precision,
         scale,
         fraction,
-        if is_text {
-            text(ty.charset().name())
-        } else {
-            Value::Null
-        },
-        if is_text {
-            text(ty.collation.name())
-        } else {
-            Value::Null
-        },
+        charset,
+        collation,
         text(ty.to_string()),
         text(key),
         text(definition.map(extra).unwrap_or_default()),
@@ -241,6 +226,29 @@ fn column_row(
                 .map_or("", |generated| &generated.expression),
         ),
         Value::Null,
+    ]
+}
+
+/// Name, greatest length in characters and bytes, precision, scale, digits of a fraction, character set and collation.
+pub(crate) fn type_cells(ty: &SqlType) -> [Value; 8] {
+    let is_text = ty.kind.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
+    let is_string = is_text || ty.kind.is_binary();
+    let (chars, bytes) = string_lengths(ty);
+    let (precision, scale) = numeric_precision(ty);
+    let fraction = match ty.kind {
+        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => number(u64::from(ty.decimals)),
+        _ => Value::Null,
+    };
+    let when = |shown: bool, value: Value| if shown { value } else { Value::Null };
+    [
+        text(data_type(ty)),
+        when(is_string, Value::Int(chars)),
+        when(is_string, Value::Int(bytes)),
+        precision,
+        scale,
+        fraction,
+        when(is_text, text(ty.charset().name())),
+        when(is_text, text(ty.collation.name())),
     ]
 }
 

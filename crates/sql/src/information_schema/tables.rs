@@ -4,6 +4,7 @@ use super::ColumnKind::{FineMoment, LongText, Moment, Name, Number, Signed, Text
 use super::{
     ColumnKind, VirtualColumn, VirtualTable, accounts, grants, keywords, memory, no_rows, schema, server, users, views,
 };
+use crate::program::shown;
 
 const fn column(name: &'static str, kind: ColumnKind) -> VirtualColumn {
     VirtualColumn { name, kind }
@@ -155,7 +156,7 @@ pub static TABLES: &[VirtualTable] = &[
             "SQL_MODE" Text(512), "ROUTINE_COMMENT" LongText, "DEFINER" Text(288), "CHARACTER_SET_CLIENT" Text(64),
             "COLLATION_CONNECTION" Text(64), "DATABASE_COLLATION" Text(64),
         ],
-        no_rows,
+        shown::routines,
     ),
     of_schema(
         "PARAMETERS",
@@ -165,7 +166,7 @@ pub static TABLES: &[VirtualTable] = &[
             "CHARACTER_OCTET_LENGTH" Signed, "NUMERIC_PRECISION" Number, "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number,
             "CHARACTER_SET_NAME" Text(64), "COLLATION_NAME" Text(64), "DTD_IDENTIFIER" LongText, "ROUTINE_TYPE" Text(9),
         ],
-        no_rows,
+        shown::parameters,
     ),
     of_schema(
         "TRIGGERS",

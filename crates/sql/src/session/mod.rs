@@ -15,6 +15,7 @@ mod answer;
 mod border;
 mod hints;
 mod kill;
+pub(crate) mod parameters;
 mod past;
 mod persist;
 mod plan_for;
@@ -40,10 +41,12 @@ use crate::accounts::rights::{AccountName, DatabaseNames};
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::plan::Authorizer as _;
+use crate::program::Programs;
 use crate::result::{Done, ResultShape, ResultSink, ServerStatus};
 use crate::show::Analysis;
 use crate::temporary::{TemporaryTables, free_rows};
 use crate::variables::SessionVariables;
+use parameters::Parameters;
 use prepared::PreparedStatements;
 use services::SessionState;
 
@@ -75,6 +78,7 @@ pub struct Session {
     pub(crate) temporary: TemporaryTables,
     /// While EXPLAIN ANALYZE runs its query.
     pub(crate) analysis: Option<Box<Analysis>>,
+    pub(crate) programs: Programs,
     /// The session ends after the current answer (`COMMIT RELEASE`, `KILL` of oneself).
     pub(crate) ends: bool,
 }
@@ -98,6 +102,7 @@ impl Session {
             table_locks: TableLocks::default(),
             temporary: TemporaryTables::default(),
             analysis: None,
+            programs: Programs::default(),
             ends: false,
             options,
             engine,
@@ -143,7 +148,7 @@ impl Session {
             self.state.user_variables_use.set(parsed.user_variables);
             let statement = Arc::new(parsed.statement);
             let charset = self.client_charset();
-            let ran = self.run(&statement, &[], more, host, sink);
+            let ran = self.run(&statement, Parameters::NONE, more, host, sink);
             drop_shared(statement, bytes);
             ran?;
             if parsed.last {
@@ -256,6 +261,7 @@ impl Session {
         self.transaction = SessionTransaction::default();
         self.table_locks = TableLocks::default();
         self.give_up_named_locks();
+        self.leave_programs();
         self.variables.renew_settings();
         self.access = None;
         self.warnings.clear();

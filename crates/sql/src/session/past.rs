@@ -8,9 +8,10 @@ use sql_expr::{BindOptions, Binder, NoColumns};
 use store::TooOld;
 use transaction::{PastMoment, commit_nothing};
 use types::time::UnixTime;
-use types::{ErrorKind, SqlError, SqlResult, SqlType, Timestamp, Value};
+use types::{ErrorKind, SqlError, SqlResult, Timestamp, Value};
 
 use super::Session;
+use super::parameters::Parameters;
 use super::statement::LEADER_PATIENCE;
 use crate::errors::{commit_error, interrupted, is_for_another_leader};
 use crate::host::Host;
@@ -26,7 +27,7 @@ impl Session {
     pub(super) fn moment_of(
         &mut self,
         planned: &Planned,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         host: &dyn Host,
     ) -> SqlResult<Option<PastMoment>> {
         let [first, others @ ..] = planned.uses.as_of.as_slice() else {
@@ -46,13 +47,18 @@ impl Session {
     }
 
     /// What was visible at the moment that an expression says.
-    pub(super) fn past_of(&mut self, tree: &ast::Expr, parameters: &[Value], host: &dyn Host) -> SqlResult<PastMoment> {
+    pub(super) fn past_of(
+        &mut self,
+        tree: &ast::Expr,
+        parameters: Parameters<'_>,
+        host: &dyn Host,
+    ) -> SqlResult<PastMoment> {
         let at = self.moment(tree, parameters, host)?;
         self.past(at, host)
     }
 
     /// A constant expression as a moment, in the session's time zone.
-    fn moment(&mut self, tree: &ast::Expr, parameters: &[Value], host: &dyn Host) -> SqlResult<UnixTime> {
+    fn moment(&mut self, tree: &ast::Expr, parameters: Parameters<'_>, host: &dyn Host) -> SqlResult<UnixTime> {
         let time = ast::Expr::Cast(Box::new(ast::Cast {
             operand: tree.clone(),
             target: ast::DataType {
@@ -63,10 +69,7 @@ impl Session {
             at_time_zone: None,
         }));
         let collation = self.variables.settings.expressions.collation;
-        let types = parameters
-            .iter()
-            .map(|value| crate::expr::type_of_value(value, collation));
-        let types: Vec<SqlType> = types.collect();
+        let types = parameters.types(collation);
         let value = self.with_context(host, parameters, |_, ctx| {
             let options = BindOptions { params: &types };
             let bound = Binder::new(&mut NoColumns, ctx.eval(), options).bind(&time)?;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use catalog::ViewDef;
 use parser::UserVariables;
 use parser::ast::{self, Statement};
-use types::{ErrorKind, SqlError, SqlResult, SqlType, UnixTime, Value};
+use types::{ErrorKind, SqlError, SqlResult, SqlType, UnixTime};
 
 use super::Session;
+use super::parameters::Parameters;
 use super::services::SessionServices;
 use crate::expr::StatementContext;
 use crate::expr::context::Strictness;
@@ -22,7 +23,7 @@ impl Session {
         &mut self,
         statement: &Arc<Statement>,
         text: Option<&PlanText>,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         host: &dyn Host,
     ) -> SqlResult<Arc<Planned>> {
         let access = self.access();
@@ -33,9 +34,7 @@ impl Session {
         let text = text.filter(|_| shares);
         let settings = &self.variables.settings;
         let collation = settings.expressions.collation;
-        let types = parameters
-            .iter()
-            .map(|value| crate::expr::type_of_value(value, collation));
+        let types = parameters.types(collation);
         let key = text.map(|text| PlanKey {
             text: text.clone(),
             owner: access.plan_owner(),
@@ -44,7 +43,7 @@ impl Session {
             collation,
             div_precision_increment: settings.expressions.div_precision_increment,
             group_concat_max_len: settings.expressions.group_concat_max_len,
-            parameters: types.clone().map(|ty| ParameterType::of(&ty)).collect(),
+            parameters: types.iter().map(ParameterType::of).collect(),
         });
         let catalog_version = self.engine.catalog_version();
         if let Some(key) = &key
@@ -52,7 +51,6 @@ impl Session {
         {
             return Ok(plan);
         }
-        let types: Vec<SqlType> = types.collect();
         let purpose = match self.analysis {
             Some(_) => Purpose::Measure,
             None => Purpose::Run,
@@ -64,14 +62,11 @@ impl Session {
     pub(crate) fn plan_to_explain(
         &mut self,
         statement: &Arc<Statement>,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         host: &dyn Host,
     ) -> SqlResult<Arc<Planned>> {
         let collation = self.variables.settings.expressions.collation;
-        let types = parameters
-            .iter()
-            .map(|value| crate::expr::type_of_value(value, collation));
-        let types: Vec<SqlType> = types.collect();
+        let types = parameters.types(collation);
         self.planned(statement, &types, host, Purpose::Explain, None)
     }
 
@@ -106,7 +101,7 @@ impl Session {
                 uses: planner.uses.take(),
             }))
         };
-        let (plan, bytes) = governor::measured(|| self.with_strictness(strictness, host, &[], plan_it));
+        let (plan, bytes) = governor::measured(|| self.with_strictness(strictness, host, Parameters::NONE, plan_it));
         let plan = plan?;
         governor::check()?;
         if let Some(key) = key {
@@ -123,7 +118,7 @@ impl Session {
     pub(crate) fn with_context<R>(
         &mut self,
         host: &dyn Host,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         work: impl FnOnce(&Session, &StatementContext<'_>) -> R,
     ) -> R {
         self.with_strictness(Strictness::Warn, host, parameters, work)
@@ -133,13 +128,13 @@ impl Session {
         &mut self,
         strictness: Strictness,
         host: &dyn Host,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         work: impl FnOnce(&Session, &StatementContext<'_>) -> R,
     ) -> R {
         let services = self.services(host);
         let settings = &self.variables.settings.expressions;
         let ctx = StatementContext::new(settings, &services, self.statement_time())
-            .with_params(parameters)
+            .with_params(parameters.values)
             .with_strictness(strictness);
         let result = work(self, &ctx);
         let warnings = ctx.take_warnings();
@@ -162,7 +157,7 @@ impl Session {
     }
 
     /// `NOW()` of a statement that begins at this moment.
-    pub(super) fn statement_time(&self) -> UnixTime {
+    pub(crate) fn statement_time(&self) -> UnixTime {
         let micros = match self.variables.settings.fixed_timestamp {
             Some(seconds) => (seconds * 1e6) as i64,
             None => self.engine.clock_micros(),
@@ -185,7 +180,7 @@ impl Session {
     /// `SELECT * FROM view`, planned: whether the view still can be, and from what.
     pub(crate) fn plan_of_view(&mut self, name: &ast::TableName, host: &dyn Host) -> SqlResult<Arc<Planned>> {
         let factor = ast::TableFactor::plain(name.clone());
-        self.plan_for(&crate::plan::query::select_all_of(factor), None, &[], host)
+        self.plan_for(&crate::plan::query::select_all_of(factor), None, Parameters::NONE, host)
     }
 
     /// The definition and rows of a table by name.

@@ -7,6 +7,7 @@ use parser::UserVariables;
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
+use super::parameters::Parameters;
 use super::{Fetch, PreparedInfo, Session, drop_shared};
 use crate::exec::Answer;
 use crate::host::Host;
@@ -65,7 +66,7 @@ impl Session {
         }
         let columns = match class.runner == Runner::Plan {
             // Without values for the parameters: the columns are known, the plan is made when the values' types are.
-            true => match self.plan_for(&prepared.statement, None, &[], host) {
+            true => match self.plan_for(&prepared.statement, None, Parameters::NONE, host) {
                 Ok(plan) => plan.shape().cloned(),
                 Err(error) => return Err(self.remember(error)),
             },
@@ -141,13 +142,13 @@ impl Session {
         self.state.user_variables_use.set(prepared.user_variables);
         let query = match &*statement {
             Statement::Query(query) if fetch == Fetch::Cursor => query,
-            _ => return self.run_planned(&statement, &text, parameters, host, sink),
+            _ => return self.run_planned(&statement, &text, parameters.into(), host, sink),
         };
         if query.into.is_some() {
             return Err(self.remember(ErrorKind::SpBadCursorSelect.into()));
         }
         let mut rows = BufferedRows::default();
-        self.run_planned(&statement, &text, parameters, host, &mut rows)?;
+        self.run_planned(&statement, &text, parameters.into(), host, &mut rows)?;
         let status = self.status().with(ServerStatus::CURSOR_EXISTS);
         if let Some(shape) = rows.shape() {
             sink.columns(&shape.clone(), status)?;
@@ -230,10 +231,12 @@ impl Session {
     pub(crate) fn prepare_named(&mut self, prepare: &ast::Prepare, host: &dyn Host) -> SqlResult<()> {
         let text = match &prepare.source {
             ast::PrepareSource::Text(text) => text.to_vec(),
-            ast::PrepareSource::UserVar(name) => match self.evaluate(&ast::Expr::UserVar(name.clone()), &[], host)? {
-                Value::Bytes(bytes) => bytes.to_vec(),
-                value => value.to_string().into_bytes(),
-            },
+            ast::PrepareSource::UserVar(name) => {
+                match self.evaluate(&ast::Expr::UserVar(name.clone()), Parameters::NONE, host)? {
+                    Value::Bytes(bytes) => bytes.to_vec(),
+                    value => value.to_string().into_bytes(),
+                }
+            }
         };
         self.prepared.by_name.remove(&prepare.name.to_lowercase());
         // The text goes through the connection's character set, and is read as the client's all the same.
@@ -247,7 +250,7 @@ impl Session {
         };
         let prepared = self.parse_prepared(&text)?;
         if class_of(&prepared.statement).runner == Runner::Plan {
-            self.plan_for(&prepared.statement, None, &[], host)?;
+            self.plan_for(&prepared.statement, None, Parameters::NONE, host)?;
         }
         self.prepared.by_name.insert(prepare.name.to_lowercase(), prepared);
         Ok(())
@@ -273,13 +276,17 @@ impl Session {
         }
         let mut parameters = Vec::with_capacity(execute.using.len());
         for name in &execute.using {
-            parameters.push(self.evaluate(&ast::Expr::UserVar(name.clone()), &[], host)?);
+            parameters.push(self.evaluate(&ast::Expr::UserVar(name.clone()), Parameters::NONE, host)?);
         }
         self.state.user_variables_use.set(prepared.user_variables);
+        let parameters = Parameters::from(&parameters[..]);
         if class_of(&prepared.statement).runner == Runner::Plan {
-            self.query_or_change(&prepared.statement, Some(&prepared.text), &parameters, more, host, sink)
+            self.query_or_change(&prepared.statement, Some(&prepared.text), parameters, more, host, sink)
         } else {
-            self.dispatch(&prepared.statement, &parameters, more, host, sink)
+            self.programs.using = Some(execute.using.clone());
+            let outcome = self.dispatch(&prepared.statement, parameters, more, host, sink);
+            self.programs.using = None;
+            outcome
         }
     }
 

@@ -3,9 +3,10 @@
 
 use store::{LockKey, LockMode};
 use transaction::{Isolation, LockPolicy, Settled, StatementScope};
-use types::{ErrorKind, SqlError, SqlResult, Value};
+use types::{ErrorKind, SqlError, SqlResult};
 
 use super::Session;
+use super::parameters::Parameters;
 use super::retry::{HeldRows, RetryPoint};
 use super::services::SessionServices;
 use crate::ddl::name_key;
@@ -29,7 +30,7 @@ impl Session {
         &mut self,
         planned: &Planned,
         catalog_version: u64,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         more: ServerStatus,
         host: &dyn Host,
         sink: &mut dyn ResultSink,
@@ -92,7 +93,7 @@ impl Session {
             .then(|| RetryPoint::new(&self.state, &runtime));
         let (result, warnings) = loop {
             let ctx = StatementContext::new(&settings.expressions, &services, now)
-                .with_params(parameters)
+                .with_params(parameters.values)
                 .with_strictness(strictness)
                 .with_runner(&runtime);
             runtime.first_automatic_id.set(None);

@@ -21,7 +21,7 @@ use crate::variables::{self, Scope, SessionVariables};
 pub struct SessionState {
     connection_id: u32,
     user: String,
-    current_user: String,
+    pub current_user: RefCell<String>,
     /// The active roles as CURRENT_ROLE() lists them.
     pub current_role: RefCell<String>,
     user_variables: RefCell<HashMap<String, UserVariable>>,
@@ -46,7 +46,7 @@ impl SessionState {
             user: format!("{}@{}", options.user, options.host),
             current_user: {
                 let (user, host) = options.account.name();
-                format!("{user}@{host}")
+                RefCell::new(format!("{user}@{host}"))
             },
             current_role: RefCell::new("NONE".to_owned()),
             user_variables: RefCell::default(),
@@ -71,6 +71,10 @@ impl SessionState {
 
     pub fn user_variables(&self) -> HashMap<String, UserVariable> {
         self.user_variables.borrow().clone()
+    }
+
+    pub fn set_user_variable(&self, name: &str, variable: UserVariable) {
+        self.user_variables.borrow_mut().insert(name.to_owned(), variable);
     }
 
     pub fn set_user_variables(&self, variables: HashMap<String, UserVariable>) {
@@ -102,7 +106,7 @@ impl Services for SessionServices<'_> {
     }
 
     fn current_user(&self) -> String {
-        self.state.current_user.clone()
+        self.state.current_user.borrow().clone()
     }
 
     fn current_role(&self) -> String {
@@ -142,7 +146,7 @@ impl Services for SessionServices<'_> {
     }
 
     fn set_user_variable(&self, name: &str, variable: UserVariable) {
-        self.state.user_variables.borrow_mut().insert(name.to_owned(), variable);
+        self.state.set_user_variable(name, variable);
     }
 
     fn password_strength(&self, password: &str) -> i64 {

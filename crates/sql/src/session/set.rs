@@ -7,6 +7,7 @@ use transaction::Durability;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
+use super::parameters::Parameters;
 use super::persist::{Committed, Lasts};
 use crate::expr::Services;
 use crate::expr::context::{RandomSeed, UserVariable};
@@ -61,7 +62,7 @@ fn global_value(id: VariableId, value: Option<&Value>) -> SqlResult<Arc<str>> {
 
 impl Session {
     /// `SET …`: all values are computed, then all are set; an error leaves everything as it was, as far as values can tell.
-    pub(crate) fn set(&mut self, items: &[SetItem], parameters: &[Value], host: &dyn Host) -> SqlResult<()> {
+    pub(crate) fn set(&mut self, items: &[SetItem], parameters: Parameters<'_>, host: &dyn Host) -> SqlResult<()> {
         let mut assignments = Vec::with_capacity(items.len());
         for item in items {
             let assignment = self.assignment(item, parameters, host)?;
@@ -84,12 +85,16 @@ impl Session {
         self.commit_variables(&committed, host)
     }
 
-    fn assignment(&mut self, item: &SetItem, parameters: &[Value], host: &dyn Host) -> SqlResult<Assignment> {
+    fn assignment(&mut self, item: &SetItem, parameters: Parameters<'_>, host: &dyn Host) -> SqlResult<Assignment> {
         Ok(match item {
             SetItem::UserVar { name, value } => Assignment::User {
                 name: name.to_lowercase(),
                 value: self.evaluate_typed(value, parameters, host)?,
             },
+            // The program takes its own variables out of a SET.
+            SetItem::Local { target, .. } => {
+                return Err(SqlError::new(ErrorKind::SpUndeclaredVar, &[&target.name.as_str()]));
+            }
             SetItem::Variable {
                 scope,
                 component,
@@ -370,7 +375,9 @@ impl Session {
         });
         let moment = match (&set.as_of, set.scope) {
             (None, _) => None,
-            (Some(moment), None) if !self.transaction.in_transaction() => Some(self.past_of(moment, &[], host)?),
+            (Some(moment), None) if !self.transaction.in_transaction() => {
+                Some(self.past_of(moment, Parameters::NONE, host)?)
+            }
             (Some(_), None) => return Err(ErrorKind::CantChangeTxCharacteristics.into()),
             (Some(_), Some(_)) => {
                 return Err(SqlError::not_supported(

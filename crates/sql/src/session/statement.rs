@@ -16,6 +16,7 @@ use shard::Freshness;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::Session;
+use super::parameters::Parameters;
 use super::past;
 use super::run_plan::Failure;
 use super::transaction::End;
@@ -41,7 +42,7 @@ impl Session {
     pub(crate) fn run(
         &mut self,
         statement: &Arc<Statement>,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         more: ServerStatus,
         host: &dyn Host,
         sink: &mut dyn ResultSink,
@@ -57,7 +58,7 @@ impl Session {
         &mut self,
         statement: &Arc<Statement>,
         text: &PlanText,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
@@ -72,10 +73,10 @@ impl Session {
     }
 
     /// Sends a statement to the module that runs its kind, after what its class asks for.
-    pub(super) fn dispatch(
+    pub(crate) fn dispatch(
         &mut self,
         statement: &Arc<Statement>,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         more: ServerStatus,
         host: &dyn Host,
         sink: &mut dyn ResultSink,
@@ -85,6 +86,7 @@ impl Session {
         self.check_statement(statement)?;
         match class.runner {
             Runner::Plan | Runner::Transaction | Runner::Session | Runner::Nobody => {}
+            Runner::Programs => self.catch_up(host)?,
             Runner::Show | Runner::Schema | Runner::Accounts | Runner::Maintenance => self.catch_up(host)?,
         }
         let status = self.status().with(more);
@@ -99,6 +101,7 @@ impl Session {
                 Statement::Help(_) => crate::show::no_help(status, sink),
                 other => Err(of_another_runner(other)),
             },
+            Runner::Programs => self.program_statement(statement, parameters, more, host, sink),
             Runner::Schema => self.data_definition(statement, host),
             Runner::Accounts => self.account_statement(statement, status, host, sink),
             Runner::Maintenance => self.maintenance(statement, status, host, sink),
@@ -190,7 +193,7 @@ impl Session {
             Statement::Begin(begin) => {
                 self.give_up_locked_tables(host)?;
                 if let Some(moment) = &begin.as_of {
-                    let moment = self.past_of(moment, &[], host)?;
+                    let moment = self.past_of(moment, Parameters::NONE, host)?;
                     self.transaction.start_past(moment, &self.engine, host)?;
                     return Ok(Answer::done());
                 }
@@ -222,7 +225,7 @@ impl Session {
     fn session_statement(
         &mut self,
         statement: &Statement,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         more: ServerStatus,
         host: &dyn Host,
         sink: &mut dyn ResultSink,
@@ -276,7 +279,12 @@ impl Session {
         }
     }
 
-    fn do_expressions(&mut self, items: &[ast::SelectItem], parameters: &[Value], host: &dyn Host) -> SqlResult<()> {
+    fn do_expressions(
+        &mut self,
+        items: &[ast::SelectItem],
+        parameters: Parameters<'_>,
+        host: &dyn Host,
+    ) -> SqlResult<()> {
         for item in items {
             if let ast::SelectItem::Expr { expr, .. } = item {
                 self.evaluate(expr, parameters, host)?;
@@ -286,7 +294,12 @@ impl Session {
     }
 
     /// Evaluates an expression without tables.
-    pub(crate) fn evaluate(&mut self, tree: &ast::Expr, parameters: &[Value], host: &dyn Host) -> SqlResult<Value> {
+    pub(crate) fn evaluate(
+        &mut self,
+        tree: &ast::Expr,
+        parameters: Parameters<'_>,
+        host: &dyn Host,
+    ) -> SqlResult<Value> {
         self.evaluate_typed(tree, parameters, host).map(|result| result.value)
     }
 
@@ -294,7 +307,7 @@ impl Session {
     pub(super) fn evaluate_typed(
         &mut self,
         tree: &ast::Expr,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         host: &dyn Host,
     ) -> SqlResult<UserVariable> {
         let select = crate::plan::query::select_of(tree);
@@ -324,7 +337,7 @@ impl Session {
         &mut self,
         statement: &Arc<Statement>,
         text: Option<&PlanText>,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         more: ServerStatus,
         host: &dyn Host,
         sink: &mut dyn ResultSink,
@@ -344,7 +357,7 @@ impl Session {
         &mut self,
         statement: &Arc<Statement>,
         text: Option<&PlanText>,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         more: ServerStatus,
         host: &dyn Host,
         sink: &mut dyn ResultSink,
@@ -404,7 +417,7 @@ impl Session {
             }
             let time_limit = super::hints::time_limit(statement)
                 .or(self.variables.settings.max_execution_time)
-                .filter(|_| !plan.is_change());
+                .filter(|_| !plan.is_change() && !self.programs.is_running());
             if let Some(limit) = time_limit {
                 host.limit_time(Some(limit));
             }

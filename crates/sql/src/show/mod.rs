@@ -11,13 +11,14 @@ pub(crate) use explain::Analysis;
 
 use std::sync::Arc;
 
-use catalog::ViewDef;
+use catalog::{RoutineKind, ViewDef};
 use parser::ast::{self, Show, Statement};
 use types::{CollationId, ErrorKind, Severity, SqlError, SqlResult, SqlType, Value};
 
 use crate::host::Host;
 use crate::plan::Authorizer as _;
 use crate::result::{BufferedRows, ResultColumn, ResultShape, ResultSink, ServerStatus};
+use crate::session::parameters::Parameters;
 use crate::session::{Answer, Session};
 
 /// Of ANALYZE, CHECK, OPTIMIZE and REPAIR TABLE.
@@ -105,6 +106,8 @@ impl Session {
                 };
                 self.show_create_view(&view, status, host, sink)
             }
+            Show::CreateProcedure(name) => self.show_create_routine(RoutineKind::Procedure, name, status, sink),
+            Show::CreateFunction(name) => self.show_create_routine(RoutineKind::Function, name, status, sink),
             Show::CreateTable(name) if let Some(view) = self.view(name)? => {
                 self.show_create_view(&view, status, host, sink)
             }
@@ -243,7 +246,7 @@ impl Session {
         };
         if let Some(query) = self.query_of(&show)? {
             let query = own_statement(&query)?;
-            return Ok(self.plan_for(&query, None, &[], host)?.shape().cloned());
+            return Ok(self.plan_for(&query, None, Parameters::NONE, host)?.shape().cloned());
         }
         // The rest makes a few rows by hand, and changes nothing: its columns come before them.
         let mut sink = BufferedRows::default();
@@ -260,7 +263,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
         let more = ServerStatus(status.0 & ServerStatus::MORE_RESULTS.0);
-        self.query_or_change(&own_statement(text)?, None, &[], more, host, sink)
+        self.query_or_change(&own_statement(text)?, None, Parameters::NONE, more, host, sink)
     }
 
     fn show_warnings(

@@ -1,8 +1,8 @@
 //! What is decided by the kind of a statement, in one table.
 //!
-//! Two functions without a default arm: [`class_of`] says who runs a statement, what it does to the open transaction and to locked
-//! tables, and how it is counted; [`needs::needs`] says which privileges it asks for. A new kind of statement does not compile
-//! before both know it. Everything that decides by kind asks here:
+//! Functions without a default arm: [`class_of`] says who runs a statement, what it does to the open transaction and to locked
+//! tables, and how it is counted; [`needs::needs`] says which privileges it asks for, [`in_programs`] whether it may stand in a
+//! stored program. A new kind of statement does not compile before all know it. Everything that decides by kind asks here:
 //!
 //! | who | asks for |
 //! |---|---|
@@ -11,8 +11,12 @@
 //! | `session/prepared.rs` | whether it may be prepared |
 //! | `session/table_locks.rs` | what LOCK TABLES leaves to it |
 //! | `accounts/checks.rs` | the privileges |
+//! | `program/compile.rs` | whether stored programs may have it |
 
 pub mod needs;
+mod programs;
+
+pub use programs::{InPrograms, in_programs};
 
 use parser::ast::{self, Statement};
 
@@ -38,8 +42,10 @@ pub enum Runner {
     Plan,
     /// BEGIN, COMMIT, savepoints.
     Transaction,
-    /// Variables, prepared statements by name, locked tables, KILL.
+    /// Variables, prepared statements by name, locked tables, KILL, diagnostics.
     Session,
+    /// CALL, SIGNAL, RESIGNAL, GET DIAGNOSTICS.
+    Programs,
     Show,
     Schema,
     Accounts,
@@ -197,7 +203,7 @@ pub fn class_of(statement: &Statement) -> StatementClass {
         Statement::Update(_) => changes(Kind::Update),
         Statement::Delete(_) => changes(Kind::Delete),
         Statement::LoadData(_) => changes(Kind::Load).not_prepared(),
-        Statement::Call(_) => missing(),
+        Statement::Call(_) => row(Kind::Other, R::Programs),
         Statement::Do(_) => row(Kind::Other, R::Session),
         Statement::Handler(_) => missing().under_locks(Locks::Refused).not_prepared(),
 
@@ -250,9 +256,7 @@ pub fn class_of(statement: &Statement) -> StatementClass {
         Statement::DropIndex(_) => tables(Kind::DropIndex),
         Statement::CreateView(_) | Statement::DropView(_) => schema(Kind::Other),
         Statement::CreateTrigger(_) => missing().commits().not_prepared(),
-        Statement::CreateRoutine(_) | Statement::AlterRoutine(_) => {
-            missing().commits().under_locks(Locks::Refused).not_prepared()
-        }
+        Statement::CreateRoutine(_) | Statement::AlterRoutine(_) => schema(Kind::Other).not_prepared(),
         Statement::CreateEvent(_) | Statement::AlterEvent(_) => missing().commits().under_locks(Locks::Refused),
         Statement::DropObject(_) => schema(Kind::Other).not_prepared(),
         Statement::CreateLoadableFunction(_)
@@ -305,8 +309,10 @@ pub fn class_of(statement: &Statement) -> StatementClass {
         Statement::Binlog(_) => missing(),
         Statement::Replication(_) => missing().commits(),
 
-        Statement::Signal(_) | Statement::Resignal(_) => missing().not_prepared(),
-        Statement::GetDiagnostics(_) => missing().not_prepared().keeps_diagnostics(),
+        // They raise a condition beside those that are there.
+        Statement::Signal(_) => row(Kind::Other, R::Programs).not_prepared(),
+        Statement::Resignal(_) => row(Kind::Other, R::Programs).not_prepared().keeps_diagnostics(),
+        Statement::GetDiagnostics(_) => row(Kind::Other, R::Programs).not_prepared().keeps_diagnostics(),
     }
 }
 

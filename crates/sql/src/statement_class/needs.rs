@@ -27,7 +27,7 @@ pub enum Need<'a> {
     /// Some privilege on all of a table: 1142, of the command named here.
     SomethingOnAllOf(&'a TableName, &'static str),
     /// On a stored routine: 1370.
-    Routine(&'a TableName, P, &'static str),
+    Routine(ast::RoutineKind, &'a TableName, P, &'static str),
     /// REFERENCES on the parents of these keys; parents without a database are in that of the child: 1142.
     Parents(&'a TableName, &'a [ast::TableElement]),
     /// As each assigned variable asks: 1227.
@@ -60,7 +60,12 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
         },
         // Of subqueries the planner asks.
         Statement::Do(_) => Vec::new(),
-        Statement::Call(call) => vec![Need::Routine(&call.name, P::EXECUTE, "execute")],
+        Statement::Call(call) => vec![Need::Routine(
+            ast::RoutineKind::Procedure,
+            &call.name,
+            P::EXECUTE,
+            "execute",
+        )],
         Statement::Handler(handler) => vec![Need::Table(&handler.table, P::SELECT)],
 
         Statement::Begin(_)
@@ -165,7 +170,12 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
         Statement::DropView(drop) => drop.names.iter().map(|name| Need::Table(name, P::DROP)).collect(),
         Statement::CreateTrigger(create) => vec![Need::Table(&create.table, P::TRIGGER)],
         Statement::CreateRoutine(create) => vec![Need::DatabaseOf(&create.name, P::CREATE_ROUTINE)],
-        Statement::AlterRoutine(alter) => vec![Need::Routine(&alter.name, P::ALTER_ROUTINE, "alter routine")],
+        Statement::AlterRoutine(alter) => vec![Need::Routine(
+            alter.kind,
+            &alter.name,
+            P::ALTER_ROUTINE,
+            "alter routine",
+        )],
         Statement::CreateEvent(create) => vec![Need::DatabaseOf(&create.name, P::EVENT)],
         Statement::AlterEvent(alter) => {
             let moved = alter.rename_to.iter().map(|name| Need::DatabaseOf(name, P::EVENT));
@@ -176,9 +186,18 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
         Statement::DropObject(drop) => match drop.kind {
             // Asked of the trigger's table, once there are triggers.
             ast::DropKind::Trigger => Vec::new(),
-            ast::DropKind::Procedure | ast::DropKind::Function => {
-                vec![Need::Routine(&drop.name, P::ALTER_ROUTINE, "alter routine")]
-            }
+            ast::DropKind::Procedure => vec![Need::Routine(
+                ast::RoutineKind::Procedure,
+                &drop.name,
+                P::ALTER_ROUTINE,
+                "alter routine",
+            )],
+            ast::DropKind::Function => vec![Need::Routine(
+                ast::RoutineKind::Function,
+                &drop.name,
+                P::ALTER_ROUTINE,
+                "alter routine",
+            )],
             ast::DropKind::Event => vec![Need::DatabaseOf(&drop.name, P::EVENT)],
         },
         Statement::CreateLoadableFunction(_) => vec![Need::SystemTable("", P::INSERT)],

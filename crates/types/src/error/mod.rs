@@ -20,6 +20,17 @@ pub struct SqlError(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     message: String,
+    signal: Option<Box<Signal>>,
+}
+
+/// What SIGNAL and RESIGNAL have said of a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signal {
+    pub code: u16,
+    /// Five characters.
+    pub sqlstate: Box<str>,
+    /// `CLASS_ORIGIN`, `TABLE_NAME` and the like, by these names.
+    pub items: Vec<(Box<str>, Box<str>)>,
 }
 
 impl SqlError {
@@ -39,7 +50,22 @@ impl SqlError {
         SqlError(Box::new(Inner {
             kind,
             message: message.into(),
+            signal: None,
         }))
+    }
+
+    /// A condition of a program's own.
+    pub fn signalled(kind: ErrorKind, message: impl Into<String>, signal: Signal) -> SqlError {
+        SqlError(Box::new(Inner {
+            kind,
+            message: message.into(),
+            signal: Some(Box::new(signal)),
+        }))
+    }
+
+    /// What a program has said of it, if it is a condition of one.
+    pub fn signal(&self) -> Option<&Signal> {
+        self.0.signal.as_deref()
     }
 
     /// 1235 for a feature that LatsDB refuses: "This version of LatsDB doesn't yet support 'what'".
@@ -58,12 +84,18 @@ impl SqlError {
 
     /// MySQL's error number.
     pub fn code(&self) -> u16 {
-        self.0.kind.code()
+        match &self.0.signal {
+            Some(signal) => signal.code,
+            None => self.0.kind.code(),
+        }
     }
 
     /// Five characters.
-    pub fn sqlstate(&self) -> &'static str {
-        self.0.kind.sqlstate()
+    pub fn sqlstate(&self) -> &str {
+        match &self.0.signal {
+            Some(signal) => &signal.sqlstate,
+            None => self.0.kind.sqlstate(),
+        }
     }
 
     pub fn message(&self) -> &str {
@@ -247,6 +279,13 @@ impl Warnings {
 
     pub fn iter(&self) -> std::slice::Iter<'_, Warning> {
         self.kept.iter()
+    }
+
+    /// Forgets the first ones.
+    pub fn forget_first(&mut self, count: usize) {
+        let count = count.min(self.kept.len());
+        self.kept.drain(..count);
+        self.total = self.total.saturating_sub(count as u64);
     }
 }
 

@@ -273,7 +273,7 @@ impl Writer<'_, '_> {
                 self.column(column, aliases);
                 return Ok(());
             }
-            Expr::UserVar(_) | Expr::SystemVar(_) | Expr::Assign(_) | Expr::Param(_) => {
+            Expr::UserVar(_) | Expr::SystemVar(_) | Expr::Assign(_) | Expr::Param(_) | Expr::Local(_) => {
                 return Err(ErrorKind::ViewSelectVariable.into());
             }
             _ => {}

@@ -18,6 +18,7 @@ use crate::host::Host;
 use crate::plan::Planner;
 use crate::plan::query::{Body, QueryPlan};
 use crate::session::Session;
+use crate::session::parameters::Parameters;
 
 impl Session {
     pub(super) fn create_view(
@@ -53,9 +54,9 @@ impl Session {
         })
     }
 
-    /// Whoever defines a view for another account must have SET_ANY_DEFINER, for one that has SYSTEM_USER that, too, and for one that is
+    /// Whoever defines a view or a program for another account must have SET_ANY_DEFINER, for one that has SYSTEM_USER that, too, and for one that is
     /// not there ALLOW_NONEXISTENT_DEFINER.
-    fn definer_of(&mut self, written: Option<&ast::Account>) -> SqlResult<(String, String)> {
+    pub(crate) fn definer_of(&mut self, written: Option<&ast::Account>) -> SqlResult<(String, String)> {
         let (user, host) = self.options.account.name();
         let own = (user.to_owned(), host.to_owned());
         let Some(account @ ast::Account::Named { .. }) = written else {
@@ -106,7 +107,7 @@ impl Session {
         let access = self.access();
         let catalog = self.engine.catalog();
         let collation = self.variables.settings.expressions.collation;
-        let (query, plan) = self.with_context(host, &[], |session, ctx| {
+        let (query, plan) = self.with_context(host, Parameters::NONE, |session, ctx| {
             ctx.binds_view();
             let planner = Planner {
                 database: session.database.as_deref(),
@@ -160,7 +161,7 @@ impl Session {
             return Ok(());
         };
         let query = crate::plan::view_query(def)?;
-        self.with_context(host, &[], |session, ctx| {
+        self.with_context(host, Parameters::NONE, |session, ctx| {
             let server = Arc::new(Access::of_the_server());
             let planner = Planner::new(&*session.engine, &catalog, ctx.eval(), server);
             let invoker = Arc::new(ViewDef {

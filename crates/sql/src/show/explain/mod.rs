@@ -26,6 +26,7 @@ use crate::exec::measure::Measures;
 use crate::host::Host;
 use crate::plan::Planned;
 use crate::result::{ResultColumn, ResultShape, ResultSink, ServerStatus};
+use crate::session::parameters::Parameters;
 use crate::session::{Answer, Session};
 use crate::statement_class::{Runner, class_of};
 
@@ -33,7 +34,7 @@ impl Session {
     pub(crate) fn explain(
         &mut self,
         explain: &ast::Explain,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         status: ServerStatus,
         host: &dyn Host,
         sink: &mut dyn ResultSink,
@@ -56,7 +57,7 @@ impl Session {
     fn explain_analyze(
         &mut self,
         explain: &ast::Explain,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         status: ServerStatus,
         host: &dyn Host,
         sink: &mut dyn ResultSink,
@@ -89,10 +90,10 @@ impl Session {
     /// The columns of the answer; an error where the statement could not be planned.
     pub(super) fn explained_shape(&mut self, explain: &ast::Explain, host: &dyn Host) -> SqlResult<Arc<ResultShape>> {
         if explain.analyze {
-            self.plan_to_explain(&analyzed(explain)?, &[], host)?;
+            self.plan_to_explain(&analyzed(explain)?, Parameters::NONE, host)?;
             return Ok(ResultShape::new(columns(ExplainFormat::Tree)));
         }
-        self.explained_plan(explain, &[], host)?;
+        self.explained_plan(explain, Parameters::NONE, host)?;
         let format = explain.format.unwrap_or(ExplainFormat::Traditional);
         Ok(ResultShape::new(columns(format)))
     }
@@ -101,7 +102,7 @@ impl Session {
     fn explained_plan(
         &mut self,
         explain: &ast::Explain,
-        parameters: &[Value],
+        parameters: Parameters<'_>,
         host: &dyn Host,
     ) -> SqlResult<Arc<Planned>> {
         match &explain.target {
