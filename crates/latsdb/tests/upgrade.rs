@@ -94,7 +94,10 @@ fn the_level_rises_when_all_nodes_speak_it_and_not_before() {
         );
     }
     let early = cluster.client(1).query("CREATE PROCEDURE test.p() SELECT 1").unwrap();
-    assert!(matches!(&early, Answer::Error { code: 1235, message, .. } if message.contains("level 3")), "{early:?}");
+    assert!(
+        matches!(&early, Answer::Error { code: 1235, message, .. } if message.contains("level 3")),
+        "{early:?}"
+    );
     let against = upgrade(&cluster, 1);
     assert!(against.contains("stays at feature level 1"), "{against}");
     assert!(against.contains("node 3 speaks 1: install a version"), "{against}");

@@ -141,10 +141,9 @@ impl Session {
     /// The last condition that an operation has raised and a handler waits for.
     fn last_handled(&self, program: &Program, at: usize, raised_from: usize) -> Option<Warning> {
         let scope = program.ops[at].scope;
-        let raised = self.warnings.iter().skip(raised_from);
+        let mut raised = self.warnings.iter().skip(raised_from);
         raised
-            .filter(|warning| conditions::handler_for(program, scope, warning).is_some())
-            .next_back()
+            .rfind(|warning| conditions::handler_for(program, scope, warning).is_some())
             .cloned()
     }
 

@@ -324,7 +324,12 @@ impl Session {
                     ("collation_connection", "COLLATION_CONNECTION"),
                     ("Database Collation", "DATABASE_COLLATION"),
                 ];
-                query(Query::new("information_schema.ROUTINES", &columns, ""), filter.as_ref())
+                let kind = match show {
+                    Show::ProcedureStatus(_) => "PROCEDURE",
+                    _ => "FUNCTION",
+                };
+                let shown = Query::new("information_schema.ROUTINES", &columns, "ROUTINE_NAME");
+                query(shown.fixed(format!("ROUTINE_TYPE = {}", quoted(kind))), filter.as_ref())
             }
             Show::OpenTables { schema, filter } => {
                 let columns = [
