@@ -84,11 +84,11 @@ const DEEP: &[Shape] = &[
     Shape("CREATE PROCEDURE p() ", "BEGIN ", "SELECT 1", "; END", ""),
     Shape("CREATE PROCEDURE p() ", "IF 1 THEN ", "SELECT 1", "; END IF", ""),
     Shape(
-        "CREATE PROCEDURE p() BEGIN ",
-        "DECLARE EXIT HANDLER FOR 1 ",
+        "CREATE PROCEDURE p() ",
+        "BEGIN DECLARE EXIT HANDLER FOR 1 ",
         "SELECT 1",
-        "",
         "; END",
+        "",
     ),
     Shape(
         "CREATE USER u ",
@@ -97,7 +97,7 @@ const DEEP: &[Shape] = &[
         "",
         "",
     ),
-    Shape("", "CREATE EVENT e ON SCHEDULE AT 1 DO ", "SELECT 1", "", ""),
+    Shape("CREATE EVENT e ON SCHEDULE AT 1 DO ", "BEGIN ", "SELECT 1", "; END", ""),
     // These grow to the left.
     Shape("SELECT 1", "+1", "", "", ""),
     Shape("SELECT 1", " XOR 1", "", "", ""),
