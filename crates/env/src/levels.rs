@@ -30,6 +30,8 @@ pub enum Feature {
     Witness,
     /// Stored programs, in the catalog.
     Programs,
+    /// Hidden columns for keys over expressions, in the definitions of tables.
+    HiddenColumns,
 }
 
 impl Level {
@@ -47,7 +49,7 @@ impl Feature {
     pub fn level(self) -> Level {
         match self {
             Feature::LevelsOnDisk | Feature::Witness => Level(2),
-            Feature::Programs => Level(3),
+            Feature::Programs | Feature::HiddenColumns => Level(3),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! They are bound once when the table is made, so that a wrong one is refused there and not at the first INSERT
 //! (MySQL manual, "CREATE TABLE and Generated Columns", "CHECK Constraints", "Data Type Default Values").
 
+use env::Feature;
 use std::sync::Arc;
 
 use catalog::{ColumnDefault, GeneratedKind, TableDef};
@@ -21,6 +22,9 @@ impl Session {
     /// Binds what the definition computes: it names columns that exist, and computes what a definition may.
     /// Hidden columns get the types of their expressions.
     pub(crate) fn check_expressions(&mut self, def: &mut TableDef, host: &dyn Host) -> SqlResult<()> {
+        if def.columns.iter().any(|column| column.hidden) {
+            self.check_level(Feature::HiddenColumns, "keys over expressions")?;
+        }
         self.with_context(host, Parameters::NONE, |_, ctx| {
             let ctx = ctx.eval();
             for at in 0..def.columns.len() {

@@ -20,6 +20,7 @@ pub(crate) mod views;
 use std::sync::Arc;
 
 use catalog::{Catalog, CatalogEdit, DatabaseDef, RoutineKind, SYSTEM_TABLE, TableDef};
+use env::Feature;
 use governor::{MemoryStop, Stop};
 use parser::ast::{self, DatabaseOption, Statement};
 use store::{LockKey, LockMode};
@@ -55,6 +56,18 @@ pub struct SchemaChange<'a> {
 }
 
 impl Session {
+    /// 1235 in a cluster whose other nodes may not know yet what a definition is to have. A node alone has nobody who could not read its catalog.
+    fn check_level(&self, feature: Feature, what: &str) -> SqlResult<()> {
+        let level = self.engine.participant().level();
+        match self.engine.other_nodes().is_none() || level.has(feature) {
+            true => Ok(()),
+            false => Err(SqlError::not_supported(format!(
+                "{what} before feature level {} (latsdb admin upgrade)",
+                feature.level()
+            ))),
+        }
+    }
+
     /// Runs a change of accounts: ends the open transaction, and commits what `work` prepares.
     pub(crate) fn change_accounts<R>(
         &mut self,

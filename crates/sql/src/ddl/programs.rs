@@ -24,7 +24,7 @@ impl Session {
         if create.kind == ast::RoutineKind::Function {
             return Err(SqlError::not_supported("CREATE FUNCTION"));
         }
-        self.check_programs_are_read()?;
+        self.check_level(Feature::Programs, "stored programs")?;
         let (database, name) = self.qualified(&create.name)?;
         check_name(&name, ErrorKind::SpWrongName)?;
         let kind = kind_of(create.kind);
@@ -152,18 +152,6 @@ impl Session {
             }
             Ok(())
         })
-    }
-
-    /// 1235 in a cluster whose other nodes may not know programs yet. A node alone has nobody who could not read its catalog.
-    fn check_programs_are_read(&self) -> SqlResult<()> {
-        let level = self.engine.participant().level();
-        match self.engine.other_nodes().is_none() || level.has(Feature::Programs) {
-            true => Ok(()),
-            false => Err(SqlError::not_supported(format!(
-                "stored programs before feature level {} (latsdb admin upgrade)",
-                Feature::Programs.level()
-            ))),
-        }
     }
 }
 
