@@ -390,7 +390,7 @@ def copy_of_the_same_life(run, follower):
     run.rest(1)
 
 
-@case("D7", "every sync of the leader's log fails", at=Cluster.leader, gap_ms=1500, changes=2, kind="small")
+@case("D7", "every sync of the leader's log fails", at=Cluster.leader, gap_ms=1500, changes=2, kind="failing")
 def failing_syncs(run, leader):
     # The image is sparse, and the file system that holds it is full now.
     run.cluster.disks[leader].fill_backing()

@@ -89,12 +89,18 @@ def ample(cluster):
 
 
 def small(cluster):
-    """Each node has a disk that is soon full, whose image lies in memory that may be full sooner."""
+    """Each node has a disk that is soon full."""
+    for node in cluster.nodes:
+        cluster.disks[node] = Disk(f"{cluster.directory}/node-{node}", megabytes=400)
+
+
+def failing(cluster):
+    """Each node has a disk whose image lies in memory that may be full: then its writes fail."""
     for node in cluster.nodes:
         backing = f"{cluster.directory}/node-{node}.memory"
         os.makedirs(backing)
-        run("mount", "-t", "tmpfs", "-o", "size=440m", "tmpfs", backing)
+        run("mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", backing)
         cluster.disks[node] = Disk(f"{cluster.directory}/node-{node}", megabytes=400, backing=f"{backing}/disk")
 
 
-DISKS = {"disks": ample, "small": small}
+DISKS = {"disks": ample, "small": small, "failing": failing}
