@@ -89,17 +89,20 @@ def ample(cluster):
 
 
 def small(cluster):
-    """Each node has a disk that is soon full."""
-    for node in cluster.nodes:
-        cluster.disks[node] = Disk(f"{cluster.directory}/node-{node}", megabytes=400)
+    """Each node has a disk that is soon full. It lies in memory, or filling it would keep the others' disks busy."""
+    in_memory(cluster, room=440)
 
 
 def failing(cluster):
     """Each node has a disk whose image lies in memory that may be full: then its writes fail."""
+    in_memory(cluster, room=400)
+
+
+def in_memory(cluster, room):
     for node in cluster.nodes:
         backing = f"{cluster.directory}/node-{node}.memory"
         os.makedirs(backing)
-        run("mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", backing)
+        run("mount", "-t", "tmpfs", "-o", f"size={room}m", "tmpfs", backing)
         cluster.disks[node] = Disk(f"{cluster.directory}/node-{node}", megabytes=400, backing=f"{backing}/disk")
 
 
