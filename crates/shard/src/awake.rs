@@ -24,6 +24,9 @@ pub(crate) const ANSWER: Duration = Duration::from_micros(400);
 
 const LATE: Duration = Duration::from_micros(40);
 
+/// More looks than fit into any wait, should the clock stand still.
+const LOOKS: u32 = 4096;
+
 /// The credit that it takes. A lone commit adds one, any other and a wait in vain take [`WASTE`]; there is never more than [`MOST`].
 const ENOUGH: i32 = 8;
 const WASTE: i32 = 4;
@@ -72,6 +75,7 @@ impl Awake {
 pub(crate) struct Watch {
     last: Duration,
     until: Duration,
+    looks: u32,
 }
 
 /// What a look at the clock says.
@@ -89,14 +93,16 @@ impl Watch {
         Watch {
             last: now,
             until: now + most,
+            looks: 0,
         }
     }
 
     pub fn look(&mut self, now: Duration) -> Look {
         let since = now.saturating_sub(std::mem::replace(&mut self.last, now));
+        self.looks += 1;
         match () {
             () if since > LATE => Look::Disturbed,
-            () if now >= self.until => Look::Over,
+            () if now >= self.until || self.looks > LOOKS => Look::Over,
             () => Look::GoOn,
         }
     }
@@ -146,5 +152,8 @@ mod tests {
         assert_eq!(watch.look(after(1071)), Look::Disturbed);
         assert_eq!(watch.look(after(1099)), Look::GoOn);
         assert_eq!(watch.look(after(1100)), Look::Over);
+        let mut watch = Watch::new(after(7), after(100));
+        let stands_still = (0..=LOOKS).find(|_| watch.look(after(7)) == Look::Over);
+        assert_eq!(stands_still, Some(LOOKS));
     }
 }

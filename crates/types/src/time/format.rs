@@ -182,7 +182,7 @@ pub fn str_to_date(text: &str, format: &str, rules: DateRules) -> Option<StrToDa
     let mut fields = Fields::default();
     let rest = scan(text, format, &mut fields, 0)?;
     let (has_date, has_time) = format_contents(format);
-    fields.finish(rules, has_date, has_time, !rest.trim_start().is_empty())
+    fields.finish(rules, has_date, has_time, !skip(rest, char::is_whitespace).is_empty())
 }
 
 /// Whether the format names parts of a date, of a time.
@@ -206,7 +206,7 @@ fn scan<'a>(text: &'a str, format: &str, fields: &mut Fields, depth: usize) -> O
         if !governor::go_on() {
             return None;
         }
-        text = text.trim_start();
+        text = skip(text, char::is_whitespace);
         if text.is_empty() {
             // A text that ends early leaves the other parts at zero.
             break;
@@ -221,6 +221,19 @@ fn scan<'a>(text: &'a str, format: &str, fields: &mut Fields, depth: usize) -> O
         }
     }
     Some(text)
+}
+
+/// The text after characters that are such, however many.
+fn skip(text: &str, is_such: impl Fn(char) -> bool + Copy) -> &str {
+    let mut skipped = 0;
+    for piece in governor::bulk::text_pieces(text) {
+        let rest = piece.trim_start_matches(is_such);
+        skipped += piece.len() - rest.len();
+        if !rest.is_empty() {
+            break;
+        }
+    }
+    &text[skipped..]
 }
 
 fn scan_spec<'a>(text: &'a str, spec: char, fields: &mut Fields, depth: usize) -> Option<&'a str> {
@@ -311,9 +324,9 @@ fn scan_spec<'a>(text: &'a str, spec: char, fields: &mut Fields, depth: usize) -
         }
         'r' if depth == 0 => return scan(text, "%I:%i:%S %p", fields, 1),
         'T' if depth == 0 => return scan(text, "%H:%i:%S", fields, 1),
-        '.' => rest = text.trim_start_matches(|c: char| c.is_ascii_punctuation()),
-        '@' => rest = text.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
-        '#' => rest = text.trim_start_matches(|c: char| c.is_ascii_digit()),
+        '.' => rest = skip(text, |c| c.is_ascii_punctuation()),
+        '@' => rest = skip(text, |c| c.is_ascii_alphabetic()),
+        '#' => rest = skip(text, |c| c.is_ascii_digit()),
         '%' => rest = text.strip_prefix('%')?,
         _ => return None,
     }
