@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use env::failpoints;
 use journal::{JournalError, Role};
@@ -346,14 +346,13 @@ async fn commit_batches(shared: &Shared, raft: &Raft, term: u64, timing: Timing)
     let mut is_compacting = false;
     loop {
         let idle = if is_compacting { IDLE_TO_COMPACT } else { IDLE };
-        let now = || shared.clock.monotonic();
-        let idle_since = (shared.is_alone.load(Relaxed) && shared.queue.is_empty()).then(now);
+        let idle_since = (shared.is_alone.load(Relaxed) && shared.queue.is_empty()).then(Instant::now);
         if idle_since.is_some() && shared.queue.awake.is_worth_it() {
             stay_awake(shared).await;
         }
         match tokio::time::timeout(idle, shared.queue.gather(BATCH_BYTES)).await {
             Ok(Some((flight, departure))) => {
-                let is_close = idle_since.is_some_and(|since| now().saturating_sub(since) < NEXT);
+                let is_close = idle_since.is_some_and(|since| since.elapsed() < NEXT);
                 shared.queue.awake.note(is_close && departure.len() == 1);
                 let has_chunk = departure.iter().any(|(_, piece)| matches!(piece, Piece::Chunk { .. }));
                 commit(shared, raft, term, timing, flight, departure).await?;
@@ -383,9 +382,9 @@ async fn commit_batches(shared: &Shared, raft: &Raft, term: u64, timing: Timing)
 /// Waits for the next commit awake, for a little while.
 async fn stay_awake(shared: &Shared) {
     let awake = &shared.queue.awake;
-    let mut watch = Watch::new(shared.clock.monotonic(), NEXT);
+    let mut watch = Watch::new(NEXT);
     while shared.queue.is_empty() {
-        match watch.look(shared.clock.monotonic()) {
+        match watch.look() {
             // Other threads first, then this one's other tasks.
             Look::GoOn => std::thread::yield_now(),
             Look::Over => return awake.note(false),

@@ -180,7 +180,7 @@ impl Queue {
 
     /// Puts the transaction in line, now if there is room.
     pub fn propose(self: &Arc<Queue>, entrant: Entrant) -> Commit {
-        let watch = self.awake.is_worth_it().then(|| Watch::new(self.meters.now(), ANSWER));
+        let watch = self.awake.is_worth_it().then(|| Watch::new(ANSWER));
         let mut commit = Commit {
             queue: self.clone(),
             stage: Stage::Answered,
@@ -670,7 +670,7 @@ impl Future for Commit {
                         if let Ok(answer) = receiver.try_recv() {
                             return Poll::Ready(answer);
                         }
-                        match watch.look(this.queue.meters.now()) {
+                        match watch.look() {
                             Look::GoOn => {
                                 std::thread::yield_now();
                                 this.stage = Stage::Waiting(receiver);
