@@ -153,7 +153,7 @@ impl Registry {
         Registry::with_ids_of(0)
     }
 
-    /// Of a node among others: an id tells which node's it is ([`node_of`]).
+    /// Of a node among others: an id tells which node's it is (`sql_api::processes`).
     pub fn of_node(node: u8) -> Arc<Registry> {
         Registry::with_ids_of(node)
     }
