@@ -353,6 +353,6 @@ fn a_cluster_with_a_witness_is_upgraded_node_by_node() {
     cluster.kill(WITNESS);
     cluster.speaks(WITNESS, None);
     let refused = cluster.refused(WITNESS);
-    let expected = "the cluster is at feature level 3, and this program speaks 1 to 2";
+    let expected = "the cluster is at feature level 4, and this program speaks 1 to 3";
     assert!(refused.contains(expected), "{refused}");
 }
