@@ -1,14 +1,13 @@
 //! The [`Host`] of a statement that runs on a fiber.
 
 use std::cell::Cell;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::{Pin, pin};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use fiber::Suspender;
 use governor::Runner;
-use sql_api::host::{Host, Interrupt, WaitEnd};
+use sql_api::host::{Host, Interrupt, WaitEnd, wait_end};
 
 use crate::registry::Handle;
 use crate::schedule;
@@ -52,29 +51,17 @@ impl Host for FiberHost<'_> {
         self.suspender.wait(future);
     }
 
-    fn wait_interruptible(&self, mut future: Pin<&mut dyn Future<Output = ()>>, timeout: Option<Duration>) -> WaitEnd {
+    fn wait_interruptible(&self, future: Pin<&mut dyn Future<Output = ()>>, timeout: Option<Duration>) -> WaitEnd {
         let until_deadline = self
             .deadline
             .get()
             .map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let shortest = timeout.into_iter().chain(until_deadline).min();
-        let mut timer = pin!(shortest.map(tokio::time::sleep));
-        self.wait_for(poll_fn(|context| {
-            if future.as_mut().poll(context).is_ready() {
-                return Poll::Ready(WaitEnd::Done);
-            }
+        self.wait_for(wait_end(future, shortest.map(tokio::time::sleep), |context| {
             if self.socket.poll_gone(context).is_ready() {
                 self.client_gone.set(true);
             }
-            if let Some(interrupt) = Runner::interrupted(self) {
-                return Poll::Ready(WaitEnd::Interrupted(interrupt));
-            }
-            match timer.as_mut().as_pin_mut().map(|timer| timer.poll(context)) {
-                Some(Poll::Ready(())) => {
-                    Poll::Ready(Runner::interrupted(self).map_or(WaitEnd::TimedOut, WaitEnd::Interrupted))
-                }
-                _ => Poll::Pending,
-            }
+            Runner::interrupted(self)
         }))
     }
 

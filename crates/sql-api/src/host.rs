@@ -4,8 +4,8 @@
 //! on the core, it hands a future to its [`Host`], which suspends the statement until the future is done and runs other sessions
 //! meanwhile. The MySQL front implements it with stackful coroutines; tests with [`BlockingHost`].
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
@@ -37,6 +37,28 @@ pub enum WaitEnd {
     Done,
     TimedOut,
     Interrupted(Interrupt),
+}
+
+/// Polls what a statement waits for, whether it is interrupted, and the timer, in this order. Who is interrupted when the time is over is told that.
+pub async fn wait_end(
+    mut future: Pin<&mut dyn Future<Output = ()>>,
+    timer: Option<impl Future<Output = ()>>,
+    mut interrupted: impl FnMut(&mut Context<'_>) -> Option<Interrupt>,
+) -> WaitEnd {
+    let mut timer = pin!(timer);
+    poll_fn(|context| {
+        if future.as_mut().poll(context).is_ready() {
+            return Poll::Ready(WaitEnd::Done);
+        }
+        if let Some(interrupt) = interrupted(context) {
+            return Poll::Ready(WaitEnd::Interrupted(interrupt));
+        }
+        match timer.as_mut().as_pin_mut().map(|timer| timer.poll(context)) {
+            Some(Poll::Ready(())) => Poll::Ready(interrupted(context).map_or(WaitEnd::TimedOut, WaitEnd::Interrupted)),
+            _ => Poll::Pending,
+        }
+    })
+    .await
 }
 
 /// A host that blocks its thread: for tests and tools that own theirs.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fiber::Suspender;
 use governor::Runner;
-use sql_api::host::{Host, Interrupt, WaitEnd};
+use sql_api::host::{Host, Interrupt, WaitEnd, wait_end};
 use tokio::time::Instant;
 
 use super::connections::Handle;
@@ -40,24 +40,12 @@ impl Host for SimHost<'_> {
         self.suspender.wait(future);
     }
 
-    fn wait_interruptible(&self, mut future: Pin<&mut dyn Future<Output = ()>>, timeout: Option<Duration>) -> WaitEnd {
+    fn wait_interruptible(&self, future: Pin<&mut dyn Future<Output = ()>>, timeout: Option<Duration>) -> WaitEnd {
         let until = timeout.map(|timeout| Instant::now() + timeout);
         let first = until.into_iter().chain(self.deadline.get()).min();
-        let mut timer = pin!(first.map(tokio::time::sleep_until));
-        let end = poll_fn(|context| {
-            if future.as_mut().poll(context).is_ready() {
-                return Poll::Ready(WaitEnd::Done);
-            }
+        let end = wait_end(future, first.map(tokio::time::sleep_until), |context| {
             self.handle.wake_by(context.waker());
-            if let Some(interrupt) = Runner::interrupted(self) {
-                return Poll::Ready(WaitEnd::Interrupted(interrupt));
-            }
-            match timer.as_mut().as_pin_mut().map(|timer| timer.poll(context)) {
-                Some(Poll::Ready(())) => {
-                    Poll::Ready(Runner::interrupted(self).map_or(WaitEnd::TimedOut, WaitEnd::Interrupted))
-                }
-                _ => Poll::Pending,
-            }
+            Runner::interrupted(self)
         });
         self.suspender.wait(pin!(end))
     }
