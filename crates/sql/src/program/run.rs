@@ -437,16 +437,7 @@ impl Session {
             columns: code.into.len(),
             ..OneRow::default()
         };
-        self.answer_within(&code.statement, ServerStatus::default(), &mut row, |session, sink| {
-            session.query_or_change(
-                &code.statement,
-                Some(&code.text),
-                run.parameters(),
-                ServerStatus::default(),
-                host,
-                sink,
-            )
-        })?;
+        self.query_within(code, run, host, &mut row)?;
         let Some(values) = row.row else {
             self.state.row_count.set(0);
             self.warnings.warn(ErrorKind::SpFetchNoData.into());
@@ -459,6 +450,20 @@ impl Session {
             self.assign_target(target, value, ty, run)?;
         }
         Ok(())
+    }
+
+    /// Runs a query whose rows the client does not get.
+    fn query_within(
+        &mut self,
+        code: &SqlCode,
+        run: &Run<'_>,
+        host: &dyn Host,
+        rows: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let status = ServerStatus::default();
+        self.answer_within(&code.statement, status, rows, |session, rows| {
+            session.query_or_change(&code.statement, Some(&code.text), run.parameters(), status, host, rows)
+        })
     }
 
     fn assign_target(
@@ -500,16 +505,7 @@ impl Session {
         self.state.user_variables_use.set(code.user_variables);
         let mut rows = BufferedRows::default();
         let client_limit = std::mem::replace(&mut self.variables.settings.select_limit, u64::MAX);
-        let opened = self.answer_within(&code.statement, ServerStatus::default(), &mut rows, |session, sink| {
-            session.query_or_change(
-                &code.statement,
-                Some(&code.text),
-                run.parameters(),
-                ServerStatus::default(),
-                host,
-                sink,
-            )
-        });
+        let opened = self.query_within(code, run, host, &mut rows);
         self.variables.settings.select_limit = client_limit;
         opened?;
         run.cursors[cursor] = Some(OpenCursor { rows, next: 0 });
