@@ -157,6 +157,7 @@ mod tests {
         assert_eq!(take(1, 3, 0), Some(u64::MAX - 1..u64::MAX));
         assert_eq!(take(1, 1, 0), Some(u64::MAX..u64::MAX));
     }
+
     #[test]
     fn the_rest_of_a_range_serves_sequences() {
         let (leased, key) = (Leased::default(), (TableId(7), IdKind::AutoIncrement));

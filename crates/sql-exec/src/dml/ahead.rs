@@ -39,6 +39,16 @@ impl Changes<'_> {
         }
     }
 
+    /// What the foreign key says of the children of such rows. `None`: what they refer to does not change.
+    fn action(self, reference: &Reference) -> Option<ReferenceAction> {
+        let parent = reference.parent.as_ref()?;
+        let concerns = self.concern(parent.columns.iter().copied());
+        concerns.then_some(match self {
+            Changes::Delete => reference.def.on_delete,
+            Changes::Update(_) => reference.def.on_update,
+        })
+    }
+
     fn concern(self, mut columns: impl Iterator<Item = usize>) -> bool {
         match self {
             Changes::Delete => true,
@@ -105,12 +115,7 @@ impl<'a> Ahead<'a> {
         }
         let keys = foreign_keys.and_then(|keys| keys.tables.get(&table.id()));
         for reference in keys.iter().flat_map(|keys| &keys.incoming) {
-            let action = match changes {
-                Changes::Delete => reference.def.on_delete,
-                Changes::Update(_) => reference.def.on_update,
-            };
-            let parent = reference.parent.as_ref();
-            if action.changes_child() && parent.is_some_and(|parent| changes.concern(parent.columns.iter().copied())) {
+            if changes.action(reference).is_some_and(ReferenceAction::changes_child) {
                 ahead.children.push((reference, changes.of_child(reference)));
             }
         }
@@ -121,14 +126,8 @@ impl<'a> Ahead<'a> {
     pub fn of_what_goes_on(mut self, changes: Changes<'_>) -> Ahead<'a> {
         let keys = self.foreign_keys.and_then(|keys| keys.tables.get(&self.table.id()));
         let keys = keys.filter(|_| self.is_of_use);
-        let restricts = |reference: &&Reference| {
-            let action = match changes {
-                Changes::Delete => reference.def.on_delete,
-                Changes::Update(_) => reference.def.on_update,
-            };
-            let parent = reference.parent.as_ref();
-            !action.changes_child() && parent.is_some_and(|parent| changes.concern(parent.columns.iter().copied()))
-        };
+        let restricts =
+            |reference: &&Reference| changes.action(reference).is_some_and(|action| !action.changes_child());
         self.restricting = keys.iter().flat_map(|keys| &keys.incoming).filter(restricts).collect();
         self
     }
