@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use catalog::{AccountDef, AuthenticationPlugin};
 use env::{Env, Level, Levels};
 use front_http::{
@@ -110,6 +110,9 @@ impl Parts {
         let shard = Arc::new(shard?);
         if let Some(cluster) = &cluster {
             cluster.start(shard.clone())?;
+        }
+        if joins.is_none() && schema.is_empty() {
+            begin_at_highest_level(&shard)?;
         }
         if config.role == Role::Witness {
             return Ok(Self {
@@ -301,6 +304,15 @@ impl Node {
             Phase::Recovering => None,
             Phase::Serving(parts) | Phase::Stopping(parts) => Some(parts.clone()),
         }
+    }
+}
+
+/// Of a cluster that is founded just now: no node of an older version is in it.
+fn begin_at_highest_level(shard: &Shard) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    match runtime.block_on(upgrade_alone(shard)) {
+        Ok(_) => Ok(()),
+        Err(error) => bail!("cannot begin at the highest feature level: {error}"),
     }
 }
 

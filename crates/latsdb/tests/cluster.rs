@@ -93,12 +93,7 @@ impl Cluster {
         self.nodes[node - 1] = Some(self.started(node));
     }
 
-    /// In the place of one that runs or ran.
-    pub fn put(&mut self, node: usize, running: Running) {
-        self.nodes[node - 1] = Some(running);
-    }
-
-    pub fn started(&self, node: usize) -> Running {
+    fn started(&self, node: usize) -> Running {
         let flags = self.flags(node);
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         std::fs::create_dir_all(&*self.dir).unwrap();
@@ -169,14 +164,17 @@ impl Cluster {
         assert!(running.child.wait().unwrap().success());
     }
 
-    /// Starts all nodes at once: none serves before there are two.
-    fn run_all(&mut self) {
+    /// Starts nodes at once: none serves before there are two.
+    pub fn run_together(&mut self, nodes: &[usize]) {
         let cluster = &*self;
         let started: Vec<Running> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (1..=3).map(|node| scope.spawn(move || cluster.started(node))).collect();
+            let start = |&node| scope.spawn(move || cluster.started(node));
+            let threads: Vec<_> = nodes.iter().map(start).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
-        self.nodes = started.into_iter().map(Some).collect();
+        for (node, running) in nodes.iter().zip(started) {
+            self.nodes[node - 1] = Some(running);
+        }
     }
 
     fn stop_all(&mut self) {
@@ -404,7 +402,7 @@ fn global_variables_are_those_of_the_cluster_until_it_stops() {
     // The cluster stops and starts: what is persisted counts, and nothing else.
     cluster.wait_until_whole();
     cluster.stop_all();
-    cluster.run_all();
+    cluster.run_together(&[1, 2, 3]);
     for node in 1..=3 {
         assert_eq!(one(&mut cluster.client(node), waits), "28800 77 1", "node {node}");
     }

@@ -8,7 +8,7 @@ use mysql_client::Answer;
 use crate::cluster::{Cluster, eventually, one, run};
 use crate::support::latsdb;
 
-const FORMER: Option<&str> = Some("1-1");
+pub const FORMER: Option<&str> = Some("1-1");
 
 /// The answer to `latsdb admin upgrade`, asked of a node.
 pub fn upgrade(cluster: &Cluster, node: usize) -> String {
@@ -76,6 +76,17 @@ fn is_refused(cluster: &Cluster, node: usize, levels: &str, reason: &str) {
         let said = std::fs::read_to_string(&log).unwrap();
         said.contains(reason).then_some(()).ok_or(said)
     });
+}
+
+/// No older node can be in it.
+#[test]
+fn a_new_cluster_begins_at_the_highest_level() {
+    let cluster = Cluster::start("upgrade-new");
+    let there = upgrade(&cluster, 2);
+    assert!(there.contains("the highest that this version speaks"), "{there}");
+    run(&mut cluster.client(2), "CREATE PROCEDURE test.p() SELECT 7");
+    let known = "SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'test'";
+    assert_eq!(one(&mut cluster.client(3), known), "p");
 }
 
 #[test]
@@ -156,19 +167,15 @@ fn the_level_rises_when_all_nodes_speak_it_and_not_before() {
 /// What a node that is down speaks stands in the membership, once the level has a place for it; before, only who has met it can tell.
 #[test]
 fn a_node_that_nobody_has_met_stands_against_a_level() {
-    let mut cluster = Cluster::start("upgrade-unmet");
+    let mut cluster = Cluster::start_speaking("upgrade-unmet", FORMER);
     cluster.kill(3);
     for node in [1, 2] {
         cluster.kill(node);
     }
-    let (first, second) = std::thread::scope(|scope| {
-        let shared = &cluster;
-        let one = scope.spawn(|| shared.started(1));
-        let two = scope.spawn(|| shared.started(2));
-        (one.join().unwrap(), two.join().unwrap())
-    });
-    cluster.put(1, first);
-    cluster.put(2, second);
+    for node in [1, 2, 3] {
+        cluster.speaks(node, None);
+    }
+    cluster.run_together(&[1, 2]);
     cluster.leader();
     let against = upgrade(&cluster, 1);
     let expected = "node 3 is down, and no node has met it since it was started itself";

@@ -6,7 +6,7 @@ use mysql_client::Client;
 
 use crate::cluster::{Cluster, eventually, one, run};
 use crate::support::{admin, verify};
-use crate::upgrade::{level, upgrade};
+use crate::upgrade::{FORMER, level, upgrade};
 
 const WITNESS: usize = 3;
 
@@ -18,8 +18,6 @@ fn start(name: &str, more_flags: &[&'static str]) -> Cluster {
         cluster.run(node);
     }
     voters(&cluster, 1, "[1,2]");
-    let raised = cluster.node(1).post("/admin/upgrade");
-    assert!(raised.starts_with("HTTP/1.1 200"), "{raised}");
     cluster.witness = Some(WITNESS);
     cluster.run(WITNESS);
     cluster.is_founded();
@@ -272,7 +270,8 @@ fn stop(cluster: &mut Cluster, node: usize) {
 
 #[test]
 fn a_witness_is_refused_where_it_does_not_belong() {
-    let mut cluster = Cluster::down("witness-refused", None);
+    let mut cluster = Cluster::down("witness-refused", FORMER);
+    cluster.speaks(WITNESS, None);
     cluster.witness = Some(1);
     std::fs::create_dir_all(&*cluster.dir).unwrap();
     let refused = cluster.refused(1);
@@ -290,7 +289,14 @@ fn a_witness_is_refused_where_it_does_not_belong() {
         "a witness needs feature level 2, and the cluster is at level 1: raise it first (latsdb admin upgrade";
     assert!(refused.contains(expected), "{refused}");
     // The same directory comes in once the level is there.
-    let raised = cluster.node(2).post("/admin/upgrade");
+    for node in [1, 2] {
+        cluster.kill(node);
+        cluster.speaks(node, None);
+    }
+    cluster.is_founded();
+    cluster.run_together(&[1, 2]);
+    cluster.leader();
+    let raised = upgrade(&cluster, 2);
     assert!(raised.starts_with("HTTP/1.1 200"), "{raised}");
     cluster.run(WITNESS);
     voters(&cluster, 1, "[1,2,3]");

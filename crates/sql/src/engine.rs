@@ -100,11 +100,7 @@ impl Engine {
     ) -> Result<Arc<Engine>, StartError> {
         schema.begin_reading();
         // The first start may have been cut short after it had made the table.
-        let is_empty = || {
-            let catalog = schema.catalogs().current();
-            catalog.accounts().next().is_none() && catalog.is_of_older_format()
-        };
-        while is_empty() {
+        while schema.is_empty() {
             match participant.guest() {
                 None => bootstrap(&participant, host).map_err(StartError::Bootstrap)?,
                 Some(_) => pause_for(CATALOG_PAUSE, host).map_err(|_| StartError::Interrupted)?,

@@ -59,6 +59,12 @@ impl Schema {
         self.catalogs.current()
     }
 
+    /// Nothing has been defined yet: the node is new, and no other one has told it anything.
+    pub fn is_empty(&self) -> bool {
+        let catalog = self.catalogs.current();
+        catalog.accounts().next().is_none() && catalog.is_of_older_format()
+    }
+
     /// From now on, what is current stays what can be seen.
     pub(crate) fn begin_reading(&self) {
         self.is_read.store(true, Ordering::Release);
