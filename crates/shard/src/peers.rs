@@ -13,6 +13,7 @@ use openraft::network::RPCOption;
 use openraft::raft::{SnapshotResponse, TransferLeaderResponse};
 use openraft::{AnyError, OptionalSend, RaftNetworkFactory, RaftNetworkV2};
 use thiserror::Error;
+use tokio::time::Instant;
 
 use crate::api::Member;
 use crate::checkpoint::{Handle, file_without_rows};
@@ -24,6 +25,10 @@ use crate::progress::Progress;
 const PART_BYTES: u64 = 256 << 10;
 /// The last part is answered when all of the rows have been read.
 const PART_TIMEOUT: Duration = Duration::from_secs(120);
+/// After a part the sender rests three times as long as it took, so that a machine or a network that is busy has most of its time for others.
+const RESTS: u32 = 3;
+/// Long enough for that, and short beside the way to a node that is far.
+const REST_MAX: Duration = Duration::from_millis(12);
 
 /// How long entries may take to the disk of another replica. To send them again earlier would only add to what it has to do.
 const APPEND: Duration = Duration::from_secs(1);
@@ -271,7 +276,9 @@ impl Way {
                 offset,
                 bytes,
             });
+            let begun = Instant::now();
             let answer = self.call_within(part, PART_TIMEOUT).await;
+            let took = begun.elapsed();
             match answer.map_err(|error| unreachable(&error))? {
                 Response::Part(theirs, _) if theirs > vote => return Ok(theirs),
                 Response::Part(theirs, missing_from) if missing_from >= length => {
@@ -282,7 +289,8 @@ impl Way {
                 _ => return Err(unreachable(&"an answer to another question")),
             }
             if let Some(micros) = (sent * 1_000_000).checked_div(bytes_per_second) {
-                tokio::time::sleep(Duration::from_micros(micros)).await;
+                let rest = (took * RESTS).min(REST_MAX);
+                tokio::time::sleep(rest.max(Duration::from_micros(micros))).await;
             }
         }
     }

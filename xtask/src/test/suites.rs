@@ -189,10 +189,11 @@ pub const SUITES: &[Suite] = &[
             let debug = run::built(context, &["sim"])?;
             let (seeds, minutes) = match context.options.long {
                 true => ("1..1000000", "30"),
-                false => ("1..200", "3"),
+                false => ("1..200", "2"),
             };
-            // The bugs that it has to find; with rows on all nodes; with a witness.
-            let all = r#""$0" planted; "$0" seeds "$1" --minutes "$2"; "$0" seeds "$1" --minutes "$2" --witness"#;
+            // The bugs that it has to find; with rows on all nodes; with a witness; by transactions, and by SQL.
+            let all = r#""$0" planted
+                for how in "" "--witness" "--sql" "--sql --witness"; do "$0" seeds "$1" --minutes "$2" $how; done"#;
             let mut sim = Command::new("sh");
             sim.args(["-c", all])
                 .arg(debug.join("latsdb-sim"))

@@ -1,4 +1,4 @@
-//! A client's connection: it sends text, reads the answer, and knows what an error says of what was done.
+//! A client's connection: it sends text or prepared statements, reads the answer, and knows what an error says of what was done.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use types::{RowLayout, SqlError, SqlResult, Value};
 
 use super::connections::Handle;
 use super::host::SimHost;
+use super::prepared::Statements;
 use crate::workload::{Bench, Fail};
 
 /// What a client is told of a statement.
@@ -71,6 +72,8 @@ const USUAL: &[u16] = &[
 /// One connection, for as long as it lasts.
 pub struct Client<'a> {
     session: Session,
+    /// `None`: this client sends text.
+    prepared: Option<Statements>,
     host: &'a SimHost<'a>,
     pub handle: Arc<Handle>,
     pub bench: Arc<Bench>,
@@ -104,6 +107,7 @@ impl<'a> Client<'a> {
         };
         let mut client = Client {
             session: Session::new(who.engine.clone(), options)?,
+            prepared: (who.seed % 2 == 0).then(Statements::default),
             host,
             handle: handle.clone(),
             bench: who.bench.clone(),
@@ -124,7 +128,7 @@ impl<'a> Client<'a> {
         let operation = self.bench.begin(self.node, "a statement", self.bench.trace.now());
         self.handle.begin(text);
         let mut answer = Answer::default();
-        let done = self.session.query(text.as_bytes(), self.host, &mut answer);
+        let done = self.ask(text, &mut answer);
         self.handle.end();
         self.bench.ends.end(operation);
         let trace = &self.bench.trace;
@@ -150,6 +154,14 @@ impl<'a> Client<'a> {
                 }
                 Err(error)
             }
+        }
+    }
+
+    fn ask(&mut self, text: &str, answer: &mut Answer) -> SqlResult<()> {
+        let prepared = self.prepared.as_mut();
+        match prepared.and_then(|statements| statements.run(&mut self.session, text, self.host, answer)) {
+            Some(done) => done,
+            None => self.session.query(text.as_bytes(), self.host, answer),
         }
     }
 

@@ -13,12 +13,13 @@
 //! * this file: how the side starts, and how code gets onto a fiber;
 //! * [`host`]: how a statement waits; [`connections`]: the node's sessions, as the process list and KILL see them;
 //! * [`ways`]: questions to the sessions of other nodes;
-//! * [`client`]: a client's connection, and what becomes of its statements; [`work`]: what clients do;
+//! * [`client`]: a client's connection, and what becomes of its statements; [`prepared`]: those of its statements that it prepares; [`work`]: what clients do;
 //! * [`tables`]: the tables, and their rows as a replica has them.
 
 pub mod client;
 pub mod connections;
 pub mod host;
+mod prepared;
 pub mod tables;
 pub mod ways;
 pub mod work;
