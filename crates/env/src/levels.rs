@@ -32,6 +32,8 @@ pub enum Feature {
     Programs,
     /// Hidden columns for keys over expressions, in the definitions of tables.
     HiddenColumns,
+    /// Columns and databases in other character sets than utf8mb4, utf8mb3, latin1, ascii and binary.
+    CharacterSets,
 }
 
 impl Level {
@@ -50,6 +52,7 @@ impl Feature {
         match self {
             Feature::LevelsOnDisk | Feature::Witness => Level(2),
             Feature::Programs | Feature::HiddenColumns => Level(3),
+            Feature::CharacterSets => Level(4),
         }
     }
 }
@@ -63,7 +66,7 @@ impl Levels {
 
     const OF_THIS_PROGRAM: Levels = Levels {
         lowest: Level::FIRST,
-        highest: Level(3),
+        highest: Level(4),
     };
 
     /// What this program speaks. A test build can be told to speak less, by the variable `ENV_LEVELS` (`1-1`).

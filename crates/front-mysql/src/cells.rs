@@ -118,8 +118,7 @@ fn append_text(out: &mut Vec<u8>, value: ValueRef, ty: &SqlType, results: Option
 fn append_json(out: &mut Vec<u8>, document: types::JsonRef, results: Option<CharsetId>) {
     let start = out.len();
     document.write(out);
-    let Some(results) = results.filter(|results| results.max_bytes_per_char() < 4 && *results != CharsetId::BINARY)
-    else {
+    let Some(results) = results.filter(|results| !matches!(results, CharsetId::UTF8MB4 | CharsetId::BINARY)) else {
         return;
     };
     if let Ok(text) = std::str::from_utf8(&out[start..])

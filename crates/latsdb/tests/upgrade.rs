@@ -115,7 +115,7 @@ fn the_level_rises_when_all_nodes_speak_it_and_not_before() {
     assert!(!against.contains("node 2 speaks"), "{against}");
     // It has just started, and asks the others now and then.
     eventually("what all nodes speak", || match spoken(&cluster, 1) {
-        all if all == ["1 to 3", "1 to 3", "1"] => Ok(()),
+        all if all == ["1 to 4", "1 to 4", "1"] => Ok(()),
         all => Err(format!("{all:?}")),
     });
     // What it was counts while it is down.
@@ -130,8 +130,8 @@ fn the_level_rises_when_all_nodes_speak_it_and_not_before() {
     let raised = upgrade(&cluster, 3 - leader);
     assert!(raised.starts_with("HTTP/1.1 200"), "{raised}");
     for node in [1, 2] {
-        eventually("level 3", || match level(&cluster, node) {
-            3 => Ok(()),
+        eventually("level 4", || match level(&cluster, node) {
+            4 => Ok(()),
             level => Err(level.to_string()),
         });
     }
@@ -145,11 +145,11 @@ fn the_level_rises_when_all_nodes_speak_it_and_not_before() {
         &cluster,
         3,
         "1-1",
-        "node 3 speaks feature level 1, and the cluster is at level 3: install a version of LatsDB there that speaks level 3",
+        "node 3 speaks feature level 1, and the cluster is at level 4: install a version of LatsDB there that speaks level 4",
     );
     restart(&mut cluster, 3, None);
-    eventually("level 3", || match level(&cluster, 3) {
-        3 => Ok(()),
+    eventually("level 4", || match level(&cluster, 3) {
+        4 => Ok(()),
         level => Err(level.to_string()),
     });
     assert_eq!(one(&mut cluster.client(3), "SELECT COUNT(*) FROM test.t"), "2");
@@ -158,7 +158,7 @@ fn the_level_rises_when_all_nodes_speak_it_and_not_before() {
     cluster.speaks(3, FORMER);
     let refused = cluster.refused(3);
     let expected =
-        "the cluster is at feature level 3, and this program speaks 1: install a version of LatsDB that speaks level 3";
+        "the cluster is at feature level 4, and this program speaks 1: install a version of LatsDB that speaks level 4";
     assert!(refused.contains(expected), "{refused}");
     let again = upgrade(&cluster, 1);
     assert!(again.contains("the highest that this version speaks"), "{again}");

@@ -305,7 +305,7 @@ fn a_witness_is_refused_where_it_does_not_belong() {
 /// One node after the other gets a version that speaks more, the witness among them; it goes back once, too.
 #[test]
 fn a_cluster_with_a_witness_is_upgraded_node_by_node() {
-    const NEXT: Option<&str> = Some("1-4");
+    const NEXT: Option<&str> = Some("1-5");
     let mut cluster = start("witness-upgrade", &[]);
     let mut rows = 0;
     for (node, levels) in [(WITNESS, NEXT), (1, NEXT), (WITNESS, None), (2, NEXT)] {
@@ -323,11 +323,11 @@ fn a_cluster_with_a_witness_is_upgraded_node_by_node() {
     }
     // It votes, so it counts.
     let against = upgrade(&cluster, 1);
-    assert!(against.contains("stays at feature level 3"), "{against}");
-    assert!(against.contains("node 3 speaks 1 to 3: install a version"), "{against}");
+    assert!(against.contains("stays at feature level 4"), "{against}");
+    assert!(against.contains("node 3 speaks 1 to 4: install a version"), "{against}");
     cluster.kill(WITNESS);
     let against = upgrade(&cluster, 2);
-    assert!(against.contains("node 3 speaks 1 to 3"), "{against}");
+    assert!(against.contains("node 3 speaks 1 to 4"), "{against}");
     cluster.speaks(WITNESS, NEXT);
     cluster.run(WITNESS);
     voters(&cluster, WITNESS, "[1,2,3]");
@@ -338,8 +338,8 @@ fn a_cluster_with_a_witness_is_upgraded_node_by_node() {
     });
     println!("{raised}");
     for node in 1..=3 {
-        eventually("level 4", || match level(&cluster, node) {
-            4 => Ok(()),
+        eventually("level 5", || match level(&cluster, node) {
+            5 => Ok(()),
             level => Err(level.to_string()),
         });
     }
@@ -359,6 +359,6 @@ fn a_cluster_with_a_witness_is_upgraded_node_by_node() {
     cluster.kill(WITNESS);
     cluster.speaks(WITNESS, None);
     let refused = cluster.refused(WITNESS);
-    let expected = "the cluster is at feature level 4, and this program speaks 1 to 3";
+    let expected = "the cluster is at feature level 5, and this program speaks 1 to 4";
     assert!(refused.contains(expected), "{refused}");
 }

@@ -78,10 +78,10 @@ pub fn without_end(text: &[u8]) -> &[u8] {
 }
 
 /// Gives the bytes that a client sent for a text.
-pub type AsSent = fn(&[u8]) -> Box<[u8]>;
+pub type AsSent<'a> = &'a dyn Fn(&[u8]) -> Box<[u8]>;
 
 /// As [`parse`], for a text that came in another character set: a string behind an introducer consists of the bytes that were sent.
-pub fn parse_converted(text: &[u8], mode: SqlMode, as_sent: AsSent) -> Result<Parsed, ParseError> {
+pub fn parse_converted(text: &[u8], mode: SqlMode, as_sent: AsSent<'_>) -> Result<Parsed, ParseError> {
     parser::parse_first(text, mode, Some(as_sent))
 }
 

@@ -52,7 +52,7 @@ pub(crate) type PResult<T> = Result<T, Fail>;
 pub(crate) struct Parser<'a> {
     text: &'a [u8],
     mode: SqlMode,
-    as_sent: Option<AsSent>,
+    as_sent: Option<AsSent<'a>>,
     lexer: Lexer<'a>,
     tok: Token,
     ahead: Option<Token>,
@@ -73,7 +73,11 @@ pub(crate) struct Parser<'a> {
 }
 
 /// Parses the first statement of `text`.
-pub(crate) fn parse_first(text: &[u8], mode: SqlMode, as_sent: Option<AsSent>) -> Result<Parsed, ParseError> {
+pub(crate) fn parse_first<'a>(
+    text: &'a [u8],
+    mode: SqlMode,
+    as_sent: Option<AsSent<'a>>,
+) -> Result<Parsed, ParseError> {
     let mut parser = Parser::new(text, mode)?;
     parser.as_sent = as_sent;
     match parser.first_statement() {

@@ -25,6 +25,9 @@ impl Session {
         if def.columns.iter().any(|column| column.hidden) {
             self.check_level(Feature::HiddenColumns, "keys over expressions")?;
         }
+        self.check_collation(def.collation)?;
+        let mut collations = def.columns.iter().map(|column| column.ty.collation);
+        collations.try_for_each(|collation| self.check_collation(collation))?;
         self.with_context(host, Parameters::NONE, |_, ctx| {
             let ctx = ctx.eval();
             for at in 0..def.columns.len() {

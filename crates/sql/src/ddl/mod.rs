@@ -25,7 +25,7 @@ use governor::{MemoryStop, Stop};
 use parser::ast::{self, DatabaseOption, Statement};
 use store::{LockKey, LockMode};
 use types::collation::CollationId;
-use types::{ErrorKind, SqlError, SqlResult, TableId};
+use types::{CharsetId, ErrorKind, SqlError, SqlResult, TableId};
 
 use crate::engine::Engine;
 use crate::exec::Runtime;
@@ -65,6 +65,16 @@ impl Session {
                 "{what} before feature level {} (latsdb admin upgrade)",
                 feature.level()
             ))),
+        }
+    }
+
+    /// The same of what is to be in a collation.
+    fn check_collation(&self, collation: CollationId) -> SqlResult<()> {
+        match collation.charset() {
+            CharsetId::UTF8MB4 | CharsetId::UTF8MB3 | CharsetId::LATIN1 | CharsetId::ASCII | CharsetId::BINARY => {
+                Ok(())
+            }
+            later => self.check_level(Feature::CharacterSets, &format!("the character set {later}")),
         }
     }
 
@@ -199,6 +209,7 @@ impl Session {
             return Err(exists);
         }
         let (collation, read_only) = database_options(&create.options, self.variables.server_collation())?;
+        self.check_collation(collation)?;
         self.change_schema(locks, host, |change| {
             change.edit.put_database(DatabaseDef {
                 name,
@@ -214,6 +225,8 @@ impl Session {
             Some(name) => name.as_str().to_owned(),
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?.to_owned(),
         };
+        let (asked, _) = database_options(&alter.options, CollationId::DEFAULT)?;
+        self.check_collation(asked)?;
         self.change_schema(locks, host, |change| {
             let database = change
                 .before

@@ -33,7 +33,7 @@ pub fn character_sets(_: &Source<'_>) -> Vec<Vec<Value>> {
             number(width),
         ]
     };
-    CharsetId::ALL.into_iter().map(row).collect()
+    CharsetId::all().map(row).collect()
 }
 
 pub fn collations(_: &Source<'_>) -> Vec<Vec<Value>> {

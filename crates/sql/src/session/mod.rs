@@ -158,9 +158,9 @@ impl Session {
                 sink.flush(host)?;
             }
             if self.client_charset() != charset {
-                let sent = match charset {
-                    CharsetId::LATIN1 => sent_as_latin1(rest),
-                    _ => rest.into(),
+                let sent = match charset.is_utf8() {
+                    true => rest.into(),
+                    false => sent_in(charset, rest),
                 };
                 text = Cow::Owned(self.client_text(&sent).into_owned());
                 rest = &text;
@@ -168,15 +168,15 @@ impl Session {
         }
     }
 
-    /// What the client sends, in UTF-8. Of latin1 all bytes are text; other bytes than ASCII are read as UTF-8 under every other
-    /// character set.
+    /// What the client sends, in UTF-8. Bytes that mean nothing in its character set stay.
     fn client_text<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
-        match self.client_charset() {
-            CharsetId::LATIN1 => match CharsetId::LATIN1.decode(text) {
-                Ok(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
-                _ => Cow::Borrowed(text),
-            },
-            CharsetId::UTF8MB4 | CharsetId::UTF8MB3 | CharsetId::ASCII | CharsetId::BINARY => Cow::Borrowed(text),
+        let charset = self.client_charset();
+        if charset.is_utf8() {
+            return Cow::Borrowed(text);
+        }
+        match charset.decode(text) {
+            Ok(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
+            _ => Cow::Borrowed(text),
         }
     }
 
@@ -192,9 +192,10 @@ impl Session {
     pub(crate) fn parse(&mut self, text: &[u8]) -> SqlResult<parser::Parsed> {
         let mut mode = self.variables.settings.sql_mode().for_parser();
         mode.ignore_space |= self.options.ignore_space;
-        let parsed = match self.client_charset() {
-            CharsetId::LATIN1 => parser::parse_converted(text, mode, sent_as_latin1),
-            _ => parser::parse(text, mode),
+        let charset = self.client_charset();
+        let parsed = match charset.is_utf8() {
+            true => parser::parse(text, mode),
+            false => parser::parse_converted(text, mode, &|text| sent_in(charset, text)),
         };
         let parsed = parsed.map_err(|error| self.remember(crate::errors::parse_error(&error)));
         governor::check()?;
@@ -381,10 +382,10 @@ pub(crate) fn drop_shared<T: Send + 'static>(shared: Arc<T>, bytes: u64) {
     }
 }
 
-/// The bytes of a text that came in latin1.
-fn sent_as_latin1(text: &[u8]) -> Box<[u8]> {
+/// The bytes of a text that came in another character set.
+fn sent_in(charset: CharsetId, text: &[u8]) -> Box<[u8]> {
     match CharsetId::UTF8MB4.decode(text) {
-        Ok(text) => CharsetId::LATIN1.encode(&text).into(),
+        Ok(text) => charset.encode(&text).into(),
         Err(_) => text.into(),
     }
 }

@@ -454,9 +454,10 @@ impl SessionVariables {
         }
     }
 
-    /// The collation of the handshake sets the client's character sets; an unknown one leaves the defaults.
+    /// The collation of the handshake sets the client's character sets; one that is unknown, or that no client can speak, leaves the defaults.
     pub fn set_client_collation(&mut self, id: u16) -> SqlResult<()> {
-        let Some(collation) = types::CollationId::by_id(id) else {
+        let collation = types::CollationId::by_id(id).filter(|collation| collation.charset().is_spoken());
+        let Some(collation) = collation else {
             return Ok(());
         };
         let charset: Arc<str> = collation.charset().name().into();

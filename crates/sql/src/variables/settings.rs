@@ -160,7 +160,13 @@ impl Settings {
             "character_set_connection" => {
                 charset_by_name(value)?;
             }
-            "character_set_client" => self.client_charset = charset_by_name(value)?,
+            "character_set_client" => {
+                let charset = charset_by_name(value)?;
+                if !charset.is_spoken() {
+                    return Err(SqlError::new(ErrorKind::WrongValueForVar, &[&name, &charset]));
+                }
+                self.client_charset = charset;
+            }
             "character_set_results" => {
                 self.results_charset = if value == "NULL" {
                     None

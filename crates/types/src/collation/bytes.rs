@@ -98,11 +98,12 @@ pub(super) fn padded_key(text: &[u8], out: &mut Vec<u8>) {
     out.push(SPACE_RUNS.end());
 }
 
-/// The bytes, but for the Unicode character sets the code points: two bytes each in utf8mb3, three in utf8mb4.
+/// The bytes, but for the Unicode character sets the code points: two bytes each in those without characters beyond the basic multilingual
+/// plane, three in the others.
 pub(super) fn weight_string(collation: CollationId, text: &[u8], out: &mut Vec<u8>) {
     let width = match collation.charset() {
-        CharsetId::UTF8MB4 => 3,
-        CharsetId::UTF8MB3 => 2,
+        CharsetId::UTF8MB4 | CharsetId::UTF16 | CharsetId::UTF16LE | CharsetId::UTF32 => 3,
+        CharsetId::UTF8MB3 | CharsetId::UCS2 => 2,
         _ => return bulk::append(out, text),
     };
     let (mut at, mut look) = (0, bulk::PIECE);

@@ -45,24 +45,40 @@ fn maps(collation: CollationId) -> (&'static CaseMap, &'static CaseMap) {
     use CollationId::*;
     match collation {
         UTF8MB4_0900_AI_CI | UTF8MB4_0900_AS_CI | UTF8MB4_0900_AS_CS | UTF8MB4_0900_BIN => (&UPPER_900, &LOWER_900),
-        UTF8MB4_UNICODE_520_CI | UTF8MB3_UNICODE_520_CI => (&UPPER_520, &LOWER_520),
+        UTF8MB4_UNICODE_520_CI
+        | UTF8MB3_UNICODE_520_CI
+        | UCS2_UNICODE_520_CI
+        | UTF16_UNICODE_520_CI
+        | UTF32_UNICODE_520_CI => (&UPPER_520, &LOWER_520),
         _ => (&UPPER_GENERAL, &LOWER_GENERAL),
     }
 }
 
 pub(super) fn to_upper(collation: CollationId, text: &str) -> String {
-    apply(collation, maps(collation).0, text, str::make_ascii_uppercase)
+    apply(collation, true, text)
 }
 
 pub(super) fn to_lower(collation: CollationId, text: &str) -> String {
-    apply(collation, maps(collation).1, text, str::make_ascii_lowercase)
+    apply(collation, false, text)
 }
 
-/// `ascii` does what the map does to ASCII.
-fn apply(collation: CollationId, map: &CaseMap, text: &str, ascii: fn(&mut str)) -> String {
+fn apply(collation: CollationId, is_upper: bool, text: &str) -> String {
+    let (upper, lower) = maps(collation);
+    // What the map does to ASCII, too.
+    let (map, ascii): (_, fn(&mut str)) = match is_upper {
+        true => (upper, str::make_ascii_uppercase),
+        false => (lower, str::make_ascii_lowercase),
+    };
     let charset = collation.charset();
     if charset == CharsetId::BINARY {
         return bulk::copy_text(text);
+    }
+    if let Some(set) = charset.coded() {
+        let map = if is_upper { &set.upper } else { &set.lower };
+        return bulk::text_pieces(text)
+            .flat_map(str::chars)
+            .map(|c| map.map(c))
+            .collect();
     }
     let mut out = String::with_capacity(text.len());
     for piece in bulk::text_pieces(text) {

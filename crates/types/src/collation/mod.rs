@@ -5,13 +5,14 @@
 //! they see the same weights, `LIKE` matches characters of equal weight, and a [`sort_key`](CollationId::sort_key) is the
 //! sequence written so that `memcmp` of two keys says what comparison says.
 //!
-//! Five families make weights:
+//! Six families make weights:
 //!
 //! | family | collations | weights |
 //! |---|---|---|
 //! | bytes | `binary`, `utf8mb4_0900_bin` | the bytes |
 //! | code points | `utf8mb4_bin`, `utf8mb3_bin`, `ascii_bin`, `latin1_bin` | the code of a character |
 //! | table | `*_general_ci`, `latin1_*_ci` | one per character, letters folded together |
+//! | codes | those of the character sets that are neither Unicode nor latin1 | one per character, by a table or by its code |
 //! | UCA 4.0 and 5.2 | `*_unicode_ci`, `*_unicode_520_ci` | primary weights of the Unicode collation algorithm |
 //! | UCA 9.0 | `utf8mb4_0900_*` | its primary, secondary and tertiary weights |
 //!
@@ -21,6 +22,7 @@
 mod bytes;
 mod casemap;
 mod chars;
+mod coded;
 mod key;
 mod like;
 mod names;
@@ -49,20 +51,100 @@ use weights::Family;
 #[serde(into = "u16", try_from = "u16")]
 #[repr(u16)]
 pub enum CollationId {
+    BIG5_CHINESE_CI = 1,
+    DEC8_SWEDISH_CI = 3,
+    CP850_GENERAL_CI = 4,
     LATIN1_GERMAN1_CI = 5,
+    HP8_ENGLISH_CI = 6,
+    KOI8R_GENERAL_CI = 7,
     LATIN1_SWEDISH_CI = 8,
+    LATIN2_GENERAL_CI = 9,
+    SWE7_SWEDISH_CI = 10,
     ASCII_GENERAL_CI = 11,
+    SJIS_JAPANESE_CI = 13,
+    CP1251_BULGARIAN_CI = 14,
     LATIN1_DANISH_CI = 15,
+    HEBREW_GENERAL_CI = 16,
+    EUCKR_KOREAN_CI = 19,
+    LATIN7_ESTONIAN_CS = 20,
+    LATIN2_HUNGARIAN_CI = 21,
+    KOI8U_GENERAL_CI = 22,
+    CP1251_UKRAINIAN_CI = 23,
+    GB2312_CHINESE_CI = 24,
+    GREEK_GENERAL_CI = 25,
+    CP1250_GENERAL_CI = 26,
+    LATIN2_CROATIAN_CI = 27,
+    GBK_CHINESE_CI = 28,
+    CP1257_LITHUANIAN_CI = 29,
+    LATIN5_TURKISH_CI = 30,
+    ARMSCII8_GENERAL_CI = 32,
     UTF8MB3_GENERAL_CI = 33,
+    UCS2_GENERAL_CI = 35,
+    CP866_GENERAL_CI = 36,
+    KEYBCS2_GENERAL_CI = 37,
+    MACCE_GENERAL_CI = 38,
+    MACROMAN_GENERAL_CI = 39,
+    CP852_GENERAL_CI = 40,
+    LATIN7_GENERAL_CI = 41,
+    LATIN7_GENERAL_CS = 42,
+    MACCE_BIN = 43,
+    CP1250_CROATIAN_CI = 44,
     UTF8MB4_GENERAL_CI = 45,
     UTF8MB4_BIN = 46,
     LATIN1_BIN = 47,
     LATIN1_GENERAL_CI = 48,
     LATIN1_GENERAL_CS = 49,
+    CP1251_BIN = 50,
+    CP1251_GENERAL_CI = 51,
+    CP1251_GENERAL_CS = 52,
+    MACROMAN_BIN = 53,
+    UTF16_GENERAL_CI = 54,
+    UTF16_BIN = 55,
+    UTF16LE_GENERAL_CI = 56,
+    CP1256_GENERAL_CI = 57,
+    CP1257_BIN = 58,
+    CP1257_GENERAL_CI = 59,
+    UTF32_GENERAL_CI = 60,
+    UTF32_BIN = 61,
+    UTF16LE_BIN = 62,
     BINARY = 63,
+    ARMSCII8_BIN = 64,
     ASCII_BIN = 65,
+    CP1250_BIN = 66,
+    CP1256_BIN = 67,
+    CP866_BIN = 68,
+    DEC8_BIN = 69,
+    GREEK_BIN = 70,
+    HEBREW_BIN = 71,
+    HP8_BIN = 72,
+    KEYBCS2_BIN = 73,
+    KOI8R_BIN = 74,
+    KOI8U_BIN = 75,
+    LATIN2_BIN = 77,
+    LATIN5_BIN = 78,
+    LATIN7_BIN = 79,
+    CP850_BIN = 80,
+    CP852_BIN = 81,
+    SWE7_BIN = 82,
     UTF8MB3_BIN = 83,
+    BIG5_BIN = 84,
+    EUCKR_BIN = 85,
+    GB2312_BIN = 86,
+    GBK_BIN = 87,
+    SJIS_BIN = 88,
+    UCS2_BIN = 90,
+    GEOSTD8_GENERAL_CI = 92,
+    GEOSTD8_BIN = 93,
     LATIN1_SPANISH_CI = 94,
+    CP932_JAPANESE_CI = 95,
+    CP932_BIN = 96,
+    CP1250_POLISH_CI = 99,
+    UTF16_UNICODE_CI = 101,
+    UTF16_UNICODE_520_CI = 123,
+    UCS2_UNICODE_CI = 128,
+    UCS2_UNICODE_520_CI = 150,
+    UTF32_UNICODE_CI = 160,
+    UTF32_UNICODE_520_CI = 182,
     UTF8MB3_UNICODE_CI = 192,
     UTF8MB3_UNICODE_520_CI = 214,
     UTF8MB4_UNICODE_CI = 224,

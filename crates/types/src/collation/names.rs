@@ -8,42 +8,337 @@ use crate::charset::CharsetId;
 struct Entry {
     collation: CollationId,
     name: &'static str,
+    charset: CharsetId,
     sort_len: u32,
 }
 
-const fn entry(collation: CollationId, name: &'static str, sort_len: u32) -> Entry {
+const fn entry(collation: CollationId, name: &'static str, charset: CharsetId, sort_len: u32) -> Entry {
     Entry {
         collation,
         name,
+        charset,
         sort_len,
     }
 }
 
 /// In the order of their names.
-const TABLE: [Entry; 22] = [
-    entry(CollationId::ASCII_BIN, "ascii_bin", 1),
-    entry(CollationId::ASCII_GENERAL_CI, "ascii_general_ci", 1),
-    entry(CollationId::BINARY, "binary", 1),
-    entry(CollationId::LATIN1_BIN, "latin1_bin", 1),
-    entry(CollationId::LATIN1_DANISH_CI, "latin1_danish_ci", 1),
-    entry(CollationId::LATIN1_GENERAL_CI, "latin1_general_ci", 1),
-    entry(CollationId::LATIN1_GENERAL_CS, "latin1_general_cs", 1),
-    entry(CollationId::LATIN1_GERMAN1_CI, "latin1_german1_ci", 1),
-    entry(CollationId::LATIN1_SPANISH_CI, "latin1_spanish_ci", 1),
-    entry(CollationId::LATIN1_SWEDISH_CI, "latin1_swedish_ci", 1),
-    entry(CollationId::UTF8MB3_BIN, "utf8mb3_bin", 1),
-    entry(CollationId::UTF8MB3_GENERAL_CI, "utf8mb3_general_ci", 1),
-    entry(CollationId::UTF8MB3_UNICODE_520_CI, "utf8mb3_unicode_520_ci", 8),
-    entry(CollationId::UTF8MB3_UNICODE_CI, "utf8mb3_unicode_ci", 8),
-    entry(CollationId::UTF8MB4_0900_AI_CI, "utf8mb4_0900_ai_ci", 0),
-    entry(CollationId::UTF8MB4_0900_AS_CI, "utf8mb4_0900_as_ci", 0),
-    entry(CollationId::UTF8MB4_0900_AS_CS, "utf8mb4_0900_as_cs", 0),
-    entry(CollationId::UTF8MB4_0900_BIN, "utf8mb4_0900_bin", 1),
-    entry(CollationId::UTF8MB4_BIN, "utf8mb4_bin", 1),
-    entry(CollationId::UTF8MB4_GENERAL_CI, "utf8mb4_general_ci", 1),
-    entry(CollationId::UTF8MB4_UNICODE_520_CI, "utf8mb4_unicode_520_ci", 8),
-    entry(CollationId::UTF8MB4_UNICODE_CI, "utf8mb4_unicode_ci", 8),
+static TABLE: [Entry; 102] = [
+    entry(CollationId::ARMSCII8_BIN, "armscii8_bin", CharsetId::ARMSCII8, 1),
+    entry(
+        CollationId::ARMSCII8_GENERAL_CI,
+        "armscii8_general_ci",
+        CharsetId::ARMSCII8,
+        1,
+    ),
+    entry(CollationId::ASCII_BIN, "ascii_bin", CharsetId::ASCII, 1),
+    entry(CollationId::ASCII_GENERAL_CI, "ascii_general_ci", CharsetId::ASCII, 1),
+    entry(CollationId::BIG5_BIN, "big5_bin", CharsetId::BIG5, 1),
+    entry(CollationId::BIG5_CHINESE_CI, "big5_chinese_ci", CharsetId::BIG5, 1),
+    entry(CollationId::BINARY, "binary", CharsetId::BINARY, 1),
+    entry(CollationId::CP1250_BIN, "cp1250_bin", CharsetId::CP1250, 1),
+    entry(
+        CollationId::CP1250_CROATIAN_CI,
+        "cp1250_croatian_ci",
+        CharsetId::CP1250,
+        1,
+    ),
+    entry(
+        CollationId::CP1250_GENERAL_CI,
+        "cp1250_general_ci",
+        CharsetId::CP1250,
+        1,
+    ),
+    entry(CollationId::CP1250_POLISH_CI, "cp1250_polish_ci", CharsetId::CP1250, 1),
+    entry(CollationId::CP1251_BIN, "cp1251_bin", CharsetId::CP1251, 1),
+    entry(
+        CollationId::CP1251_BULGARIAN_CI,
+        "cp1251_bulgarian_ci",
+        CharsetId::CP1251,
+        1,
+    ),
+    entry(
+        CollationId::CP1251_GENERAL_CI,
+        "cp1251_general_ci",
+        CharsetId::CP1251,
+        1,
+    ),
+    entry(
+        CollationId::CP1251_GENERAL_CS,
+        "cp1251_general_cs",
+        CharsetId::CP1251,
+        1,
+    ),
+    entry(
+        CollationId::CP1251_UKRAINIAN_CI,
+        "cp1251_ukrainian_ci",
+        CharsetId::CP1251,
+        1,
+    ),
+    entry(CollationId::CP1256_BIN, "cp1256_bin", CharsetId::CP1256, 1),
+    entry(
+        CollationId::CP1256_GENERAL_CI,
+        "cp1256_general_ci",
+        CharsetId::CP1256,
+        1,
+    ),
+    entry(CollationId::CP1257_BIN, "cp1257_bin", CharsetId::CP1257, 1),
+    entry(
+        CollationId::CP1257_GENERAL_CI,
+        "cp1257_general_ci",
+        CharsetId::CP1257,
+        1,
+    ),
+    entry(
+        CollationId::CP1257_LITHUANIAN_CI,
+        "cp1257_lithuanian_ci",
+        CharsetId::CP1257,
+        1,
+    ),
+    entry(CollationId::CP850_BIN, "cp850_bin", CharsetId::CP850, 1),
+    entry(CollationId::CP850_GENERAL_CI, "cp850_general_ci", CharsetId::CP850, 1),
+    entry(CollationId::CP852_BIN, "cp852_bin", CharsetId::CP852, 1),
+    entry(CollationId::CP852_GENERAL_CI, "cp852_general_ci", CharsetId::CP852, 1),
+    entry(CollationId::CP866_BIN, "cp866_bin", CharsetId::CP866, 1),
+    entry(CollationId::CP866_GENERAL_CI, "cp866_general_ci", CharsetId::CP866, 1),
+    entry(CollationId::CP932_BIN, "cp932_bin", CharsetId::CP932, 1),
+    entry(CollationId::CP932_JAPANESE_CI, "cp932_japanese_ci", CharsetId::CP932, 1),
+    entry(CollationId::DEC8_BIN, "dec8_bin", CharsetId::DEC8, 1),
+    entry(CollationId::DEC8_SWEDISH_CI, "dec8_swedish_ci", CharsetId::DEC8, 1),
+    entry(CollationId::EUCKR_BIN, "euckr_bin", CharsetId::EUCKR, 1),
+    entry(CollationId::EUCKR_KOREAN_CI, "euckr_korean_ci", CharsetId::EUCKR, 1),
+    entry(CollationId::GB2312_BIN, "gb2312_bin", CharsetId::GB2312, 1),
+    entry(
+        CollationId::GB2312_CHINESE_CI,
+        "gb2312_chinese_ci",
+        CharsetId::GB2312,
+        1,
+    ),
+    entry(CollationId::GBK_BIN, "gbk_bin", CharsetId::GBK, 1),
+    entry(CollationId::GBK_CHINESE_CI, "gbk_chinese_ci", CharsetId::GBK, 1),
+    entry(CollationId::GEOSTD8_BIN, "geostd8_bin", CharsetId::GEOSTD8, 1),
+    entry(
+        CollationId::GEOSTD8_GENERAL_CI,
+        "geostd8_general_ci",
+        CharsetId::GEOSTD8,
+        1,
+    ),
+    entry(CollationId::GREEK_BIN, "greek_bin", CharsetId::GREEK, 1),
+    entry(CollationId::GREEK_GENERAL_CI, "greek_general_ci", CharsetId::GREEK, 1),
+    entry(CollationId::HEBREW_BIN, "hebrew_bin", CharsetId::HEBREW, 1),
+    entry(
+        CollationId::HEBREW_GENERAL_CI,
+        "hebrew_general_ci",
+        CharsetId::HEBREW,
+        1,
+    ),
+    entry(CollationId::HP8_BIN, "hp8_bin", CharsetId::HP8, 1),
+    entry(CollationId::HP8_ENGLISH_CI, "hp8_english_ci", CharsetId::HP8, 1),
+    entry(CollationId::KEYBCS2_BIN, "keybcs2_bin", CharsetId::KEYBCS2, 1),
+    entry(
+        CollationId::KEYBCS2_GENERAL_CI,
+        "keybcs2_general_ci",
+        CharsetId::KEYBCS2,
+        1,
+    ),
+    entry(CollationId::KOI8R_BIN, "koi8r_bin", CharsetId::KOI8R, 1),
+    entry(CollationId::KOI8R_GENERAL_CI, "koi8r_general_ci", CharsetId::KOI8R, 1),
+    entry(CollationId::KOI8U_BIN, "koi8u_bin", CharsetId::KOI8U, 1),
+    entry(CollationId::KOI8U_GENERAL_CI, "koi8u_general_ci", CharsetId::KOI8U, 1),
+    entry(CollationId::LATIN1_BIN, "latin1_bin", CharsetId::LATIN1, 1),
+    entry(CollationId::LATIN1_DANISH_CI, "latin1_danish_ci", CharsetId::LATIN1, 1),
+    entry(
+        CollationId::LATIN1_GENERAL_CI,
+        "latin1_general_ci",
+        CharsetId::LATIN1,
+        1,
+    ),
+    entry(
+        CollationId::LATIN1_GENERAL_CS,
+        "latin1_general_cs",
+        CharsetId::LATIN1,
+        1,
+    ),
+    entry(
+        CollationId::LATIN1_GERMAN1_CI,
+        "latin1_german1_ci",
+        CharsetId::LATIN1,
+        1,
+    ),
+    entry(
+        CollationId::LATIN1_SPANISH_CI,
+        "latin1_spanish_ci",
+        CharsetId::LATIN1,
+        1,
+    ),
+    entry(
+        CollationId::LATIN1_SWEDISH_CI,
+        "latin1_swedish_ci",
+        CharsetId::LATIN1,
+        1,
+    ),
+    entry(CollationId::LATIN2_BIN, "latin2_bin", CharsetId::LATIN2, 1),
+    entry(
+        CollationId::LATIN2_CROATIAN_CI,
+        "latin2_croatian_ci",
+        CharsetId::LATIN2,
+        1,
+    ),
+    entry(
+        CollationId::LATIN2_GENERAL_CI,
+        "latin2_general_ci",
+        CharsetId::LATIN2,
+        1,
+    ),
+    entry(
+        CollationId::LATIN2_HUNGARIAN_CI,
+        "latin2_hungarian_ci",
+        CharsetId::LATIN2,
+        1,
+    ),
+    entry(CollationId::LATIN5_BIN, "latin5_bin", CharsetId::LATIN5, 1),
+    entry(
+        CollationId::LATIN5_TURKISH_CI,
+        "latin5_turkish_ci",
+        CharsetId::LATIN5,
+        1,
+    ),
+    entry(CollationId::LATIN7_BIN, "latin7_bin", CharsetId::LATIN7, 1),
+    entry(
+        CollationId::LATIN7_ESTONIAN_CS,
+        "latin7_estonian_cs",
+        CharsetId::LATIN7,
+        1,
+    ),
+    entry(
+        CollationId::LATIN7_GENERAL_CI,
+        "latin7_general_ci",
+        CharsetId::LATIN7,
+        1,
+    ),
+    entry(
+        CollationId::LATIN7_GENERAL_CS,
+        "latin7_general_cs",
+        CharsetId::LATIN7,
+        1,
+    ),
+    entry(CollationId::MACCE_BIN, "macce_bin", CharsetId::MACCE, 1),
+    entry(CollationId::MACCE_GENERAL_CI, "macce_general_ci", CharsetId::MACCE, 1),
+    entry(CollationId::MACROMAN_BIN, "macroman_bin", CharsetId::MACROMAN, 1),
+    entry(
+        CollationId::MACROMAN_GENERAL_CI,
+        "macroman_general_ci",
+        CharsetId::MACROMAN,
+        1,
+    ),
+    entry(CollationId::SJIS_BIN, "sjis_bin", CharsetId::SJIS, 1),
+    entry(CollationId::SJIS_JAPANESE_CI, "sjis_japanese_ci", CharsetId::SJIS, 1),
+    entry(CollationId::SWE7_BIN, "swe7_bin", CharsetId::SWE7, 1),
+    entry(CollationId::SWE7_SWEDISH_CI, "swe7_swedish_ci", CharsetId::SWE7, 1),
+    entry(CollationId::UCS2_BIN, "ucs2_bin", CharsetId::UCS2, 1),
+    entry(CollationId::UCS2_GENERAL_CI, "ucs2_general_ci", CharsetId::UCS2, 1),
+    entry(
+        CollationId::UCS2_UNICODE_520_CI,
+        "ucs2_unicode_520_ci",
+        CharsetId::UCS2,
+        8,
+    ),
+    entry(CollationId::UCS2_UNICODE_CI, "ucs2_unicode_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UTF16_BIN, "utf16_bin", CharsetId::UTF16, 1),
+    entry(CollationId::UTF16_GENERAL_CI, "utf16_general_ci", CharsetId::UTF16, 1),
+    entry(
+        CollationId::UTF16_UNICODE_520_CI,
+        "utf16_unicode_520_ci",
+        CharsetId::UTF16,
+        8,
+    ),
+    entry(CollationId::UTF16_UNICODE_CI, "utf16_unicode_ci", CharsetId::UTF16, 8),
+    entry(CollationId::UTF16LE_BIN, "utf16le_bin", CharsetId::UTF16LE, 1),
+    entry(
+        CollationId::UTF16LE_GENERAL_CI,
+        "utf16le_general_ci",
+        CharsetId::UTF16LE,
+        1,
+    ),
+    entry(CollationId::UTF32_BIN, "utf32_bin", CharsetId::UTF32, 1),
+    entry(CollationId::UTF32_GENERAL_CI, "utf32_general_ci", CharsetId::UTF32, 1),
+    entry(
+        CollationId::UTF32_UNICODE_520_CI,
+        "utf32_unicode_520_ci",
+        CharsetId::UTF32,
+        8,
+    ),
+    entry(CollationId::UTF32_UNICODE_CI, "utf32_unicode_ci", CharsetId::UTF32, 8),
+    entry(CollationId::UTF8MB3_BIN, "utf8mb3_bin", CharsetId::UTF8MB3, 1),
+    entry(
+        CollationId::UTF8MB3_GENERAL_CI,
+        "utf8mb3_general_ci",
+        CharsetId::UTF8MB3,
+        1,
+    ),
+    entry(
+        CollationId::UTF8MB3_UNICODE_520_CI,
+        "utf8mb3_unicode_520_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_UNICODE_CI,
+        "utf8mb3_unicode_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_0900_AI_CI,
+        "utf8mb4_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_0900_AS_CI,
+        "utf8mb4_0900_as_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_0900_AS_CS,
+        "utf8mb4_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(CollationId::UTF8MB4_0900_BIN, "utf8mb4_0900_bin", CharsetId::UTF8MB4, 1),
+    entry(CollationId::UTF8MB4_BIN, "utf8mb4_bin", CharsetId::UTF8MB4, 1),
+    entry(
+        CollationId::UTF8MB4_GENERAL_CI,
+        "utf8mb4_general_ci",
+        CharsetId::UTF8MB4,
+        1,
+    ),
+    entry(
+        CollationId::UTF8MB4_UNICODE_520_CI,
+        "utf8mb4_unicode_520_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_UNICODE_CI,
+        "utf8mb4_unicode_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
 ];
+
+/// Where each number is in the table; `NOWHERE` if it is no collation of this server.
+const PLACES: [u8; 320] = {
+    let mut places = [NOWHERE; 320];
+    let mut at = 0;
+    while at < TABLE.len() {
+        places[TABLE[at].collation as usize] = at as u8;
+        at += 1;
+    }
+    places
+};
+
+const NOWHERE: u8 = 0xFF;
 
 impl CollationId {
     /// What a string has when nobody says otherwise.
@@ -68,7 +363,9 @@ impl CollationId {
 
     /// The collation with this number in the protocol.
     pub fn by_id(id: u16) -> Option<CollationId> {
-        CollationId::all().find(|collation| collation.id() == id)
+        let place = PLACES.get(usize::from(id)).copied();
+        let entry = TABLE.get(usize::from(place.unwrap_or(NOWHERE)));
+        entry.map(|entry| entry.collation)
     }
 
     /// The number in the protocol.
@@ -81,22 +378,7 @@ impl CollationId {
     }
 
     pub const fn charset(self) -> CharsetId {
-        use CollationId::*;
-        match self {
-            LATIN1_GERMAN1_CI | LATIN1_SWEDISH_CI | LATIN1_DANISH_CI | LATIN1_BIN | LATIN1_GENERAL_CI
-            | LATIN1_GENERAL_CS | LATIN1_SPANISH_CI => CharsetId::LATIN1,
-            ASCII_GENERAL_CI | ASCII_BIN => CharsetId::ASCII,
-            BINARY => CharsetId::BINARY,
-            UTF8MB3_GENERAL_CI | UTF8MB3_BIN | UTF8MB3_UNICODE_CI | UTF8MB3_UNICODE_520_CI => CharsetId::UTF8MB3,
-            UTF8MB4_GENERAL_CI
-            | UTF8MB4_BIN
-            | UTF8MB4_UNICODE_CI
-            | UTF8MB4_UNICODE_520_CI
-            | UTF8MB4_0900_AI_CI
-            | UTF8MB4_0900_AS_CS
-            | UTF8MB4_0900_AS_CI
-            | UTF8MB4_0900_BIN => CharsetId::UTF8MB4,
-        }
+        self.entry().charset
     }
 
     /// Whether a string of this collation's charset has it unless another is named.
@@ -124,18 +406,12 @@ impl CollationId {
 
     /// Whether strings are equal only when their characters are (up to spaces at the end).
     pub const fn is_binary(self) -> bool {
-        use CollationId::*;
-        matches!(
-            self,
-            BINARY | UTF8MB4_0900_BIN | UTF8MB4_BIN | UTF8MB3_BIN | LATIN1_BIN | ASCII_BIN
-        )
+        let binary = self.charset().binary_collation();
+        self as u16 == binary as u16 || matches!(self, CollationId::UTF8MB4_0900_BIN)
     }
 
-    fn entry(self) -> &'static Entry {
-        TABLE
-            .iter()
-            .find(|entry| entry.collation == self)
-            .expect("every collation is in the table")
+    const fn entry(self) -> &'static Entry {
+        &TABLE[PLACES[self as usize] as usize]
     }
 }
 
@@ -187,13 +463,14 @@ mod tests {
             Some(CollationId::UTF8MB3_GENERAL_CI)
         );
         assert_eq!(CollationId::by_name("utf8mb4_sv_0900_ai_ci"), None);
-        assert_eq!(CollationId::by_id(1), None);
+        assert_eq!(CollationId::by_id(2), None);
+        assert_eq!(CollationId::by_id(u16::MAX), None);
         assert!(TABLE.is_sorted_by_key(|entry| entry.name));
     }
 
     #[test]
     fn every_charset_has_one_default() {
-        for charset in CharsetId::ALL {
+        for charset in CharsetId::all() {
             let defaults: Vec<_> = CollationId::all()
                 .filter(|c| c.charset() == charset && c.is_default())
                 .collect();

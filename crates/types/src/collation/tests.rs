@@ -105,7 +105,9 @@ fn utf8mb4_0900_levels() {
 
 #[test]
 fn pad_space_ignores_spaces_at_the_end_and_sorts_controls_before_them() {
-    for collation in CollationId::all().filter(|c| c.pad_space()) {
+    // In Estonian by latin7 the space is before all controls.
+    let all = CollationId::all().filter(|&collation| collation != LATIN7_ESTONIAN_CS);
+    for collation in all.filter(|collation| collation.pad_space()) {
         assert_equal(collation, "a", "a   ");
         assert_equal(collation, "", "  ");
         assert_less(collation, "a", "a  b");

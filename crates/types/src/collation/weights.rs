@@ -6,6 +6,7 @@ use std::hash::Hasher;
 
 use governor::bulk;
 
+use super::coded::{self, Order};
 use super::key::{KeyCodes, KeySink};
 use super::rolling::{self, Window};
 use super::table::{self, EightBit, General};
@@ -27,13 +28,22 @@ impl CollationId {
         use CollationId::*;
         Family::Weights(match self {
             BINARY | UTF8MB4_0900_BIN => return Family::Bytes,
-            UTF8MB4_BIN | UTF8MB3_BIN | ASCII_BIN => return Family::Utf8,
+            UTF8MB4_BIN | UTF8MB3_BIN | ASCII_BIN | UCS2_BIN | UTF16_BIN | UTF16LE_BIN | UTF32_BIN => {
+                return Family::Utf8;
+            }
             UTF8MB4_0900_AI_CI => &uca::UTF8MB4_0900_AI_CI,
             UTF8MB4_0900_AS_CI => &uca::UTF8MB4_0900_AS_CI,
             UTF8MB4_0900_AS_CS => &uca::UTF8MB4_0900_AS_CS,
-            UTF8MB4_UNICODE_CI | UTF8MB3_UNICODE_CI => &uca::UNICODE_CI,
-            UTF8MB4_UNICODE_520_CI | UTF8MB3_UNICODE_520_CI => &uca::UNICODE_520_CI,
-            UTF8MB4_GENERAL_CI | UTF8MB3_GENERAL_CI => &table::GENERAL_CI,
+            UTF8MB4_UNICODE_CI | UTF8MB3_UNICODE_CI | UCS2_UNICODE_CI | UTF16_UNICODE_CI | UTF32_UNICODE_CI => {
+                &uca::UNICODE_CI
+            }
+            UTF8MB4_UNICODE_520_CI
+            | UTF8MB3_UNICODE_520_CI
+            | UCS2_UNICODE_520_CI
+            | UTF16_UNICODE_520_CI
+            | UTF32_UNICODE_520_CI => &uca::UNICODE_520_CI,
+            UTF8MB4_GENERAL_CI | UTF8MB3_GENERAL_CI | UCS2_GENERAL_CI | UTF16_GENERAL_CI | UTF16LE_GENERAL_CI
+            | UTF32_GENERAL_CI => &table::GENERAL_CI,
             LATIN1_SWEDISH_CI => &table::LATIN1_SWEDISH_CI,
             LATIN1_GERMAN1_CI => &table::LATIN1_GERMAN1_CI,
             LATIN1_DANISH_CI => &table::LATIN1_DANISH_CI,
@@ -42,6 +52,7 @@ impl CollationId {
             LATIN1_GENERAL_CS => &table::LATIN1_GENERAL_CS,
             LATIN1_BIN => &table::LATIN1_BIN,
             ASCII_GENERAL_CI => &table::ASCII_GENERAL_CI,
+            other => coded::of(other).expect("the collations of other sets are all above"),
         })
     }
 }
@@ -66,6 +77,7 @@ pub(super) struct Weights {
 pub(super) enum Source {
     EightBit(&'static EightBit),
     General(&'static General),
+    Coded(&'static Order),
     Uca(&'static Uca),
 }
 
@@ -263,6 +275,7 @@ impl Weights {
                 match self.source {
                     Source::EightBit(_) => out.push((weight - 1) as u8),
                     Source::General(_) => out.extend_from_slice(&((weight - 1) as u16).to_be_bytes()),
+                    Source::Coded(order) => order.write(weight, out),
                     Source::Uca(_) => out.extend_from_slice(&(weight as u16).to_be_bytes()),
                 }
             }
@@ -430,6 +443,7 @@ impl Weights {
         match self.source {
             Source::EightBit(table) => into.push(u32::from(table.weight(c)) + 1),
             Source::General(table) => into.push(u32::from(table.weight(c)) + 1),
+            Source::Coded(order) => into.push(order.weight(c)),
             Source::Uca(table) => table.weights(c, level, &mut |weight| into.push(weight)),
         }
     }

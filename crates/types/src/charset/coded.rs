@@ -1,0 +1,173 @@
+//! Character sets other than Unicode: codes of one byte, or of one and two, by tables. `tables/generate_charsets.py` draws their layout.
+
+use governor::bulk;
+
+use super::InvalidBytes;
+
+/// A map from 16 bits to 16 bits. What is not in it is 0.
+pub(crate) struct Paged {
+    bytes: &'static [u8],
+}
+
+impl Paged {
+    const PAGES: usize = 256;
+
+    pub(crate) const fn new(bytes: &'static [u8]) -> Paged {
+        Paged { bytes }
+    }
+
+    pub(crate) const fn get(&self, key: u16) -> u16 {
+        let page = self.bytes[key as usize >> 8];
+        if page == 0xFF {
+            return 0;
+        }
+        let at = Self::PAGES + (page as usize * 256 + (key as usize & 0xFF)) * 2;
+        u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]])
+    }
+
+    /// The character that another one is mapped to; itself where it is not in the map.
+    pub(crate) fn map(&self, c: char) -> char {
+        let mapped = u16::try_from(u32::from(c)).map_or(0, |key| self.get(key));
+        match mapped {
+            0 => c,
+            mapped => char::from_u32(mapped.into()).unwrap_or(c),
+        }
+    }
+}
+
+/// A character set by tables.
+pub(crate) struct Coded {
+    decode: Paged,
+    encode: Paged,
+    pub(crate) upper: Paged,
+    pub(crate) lower: Paged,
+    /// The most bytes of a code.
+    width: u32,
+}
+
+impl Coded {
+    pub(crate) const fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// The code of a character: one byte, or two with the first in the high half.
+    pub(crate) const fn code_of(&self, c: u32) -> Option<u16> {
+        match c {
+            0 => Some(0),
+            1..=0xFFFF => match self.encode.get(c as u16) {
+                0 => None,
+                code => Some(code),
+            },
+            _ => None,
+        }
+    }
+
+    /// Of a set with codes of two bytes: whether bytes beyond ASCII are characters by themselves (the narrow katakana).
+    pub(crate) const fn has_high_codes_of_one_byte(&self) -> bool {
+        const NARROW_A: u16 = 0xB1;
+        self.width == 2 && self.decode.get(NARROW_A) != 0
+    }
+
+    pub(crate) fn contains(&self, c: char) -> bool {
+        self.code_of(u32::from(c)).is_some()
+    }
+
+    /// Codes that mean nothing are errors.
+    pub(super) fn decode(&self, bytes: &[u8]) -> Result<String, InvalidBytes> {
+        let mut text = String::with_capacity(bytes.len() + bytes.len() / 2);
+        let (mut at, mut look) = (0, bulk::PIECE);
+        while at < bytes.len() {
+            if at >= look {
+                look = at + bulk::PIECE;
+                if !governor::go_on() {
+                    break;
+                }
+            }
+            let (found, length) = self.char_at(bytes, at).ok_or(InvalidBytes { position: at })?;
+            text.push(found);
+            at += length;
+        }
+        Ok(text)
+    }
+
+    fn char_at(&self, bytes: &[u8], at: usize) -> Option<(char, usize)> {
+        let meant = |code: u16| match (code, self.decode.get(code)) {
+            (0, _) => Some('\0'),
+            (_, 0) => None,
+            (_, c) => char::from_u32(c.into()),
+        };
+        let first = bytes[at];
+        if let Some(c) = meant(first.into()) {
+            return Some((c, 1));
+        }
+        if self.width == 1 {
+            return None;
+        }
+        let second = *bytes.get(at + 1)?;
+        Some((meant(u16::from_be_bytes([first, second]))?, 2))
+    }
+
+    /// A character that is not there becomes `?`.
+    pub(super) fn encode(&self, text: &str) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(text.len());
+        for piece in bulk::text_pieces(text) {
+            for c in piece.chars() {
+                match self.code_of(u32::from(c)).unwrap_or(b'?'.into()) {
+                    code @ 0..=0xFF => bytes.push(code as u8),
+                    code => bytes.extend_from_slice(&code.to_be_bytes()),
+                }
+            }
+        }
+        bytes
+    }
+
+    pub(super) fn encoded_len(&self, text: &str) -> usize {
+        let of_char = |c| 1 + usize::from(self.code_of(u32::from(c)).is_some_and(|code| code > 0xFF));
+        bulk::text_pieces(text).flat_map(str::chars).map(of_char).sum()
+    }
+}
+
+macro_rules! coded {
+    ($($charset:ident $width:literal $name:literal)*) => {
+        $(
+            pub(crate) static $charset: Coded = Coded {
+                decode: Paged::new(include_bytes!(concat!("../../tables/charsets/", $name, ".decode.bin"))),
+                encode: Paged::new(include_bytes!(concat!("../../tables/charsets/", $name, ".encode.bin"))),
+                upper: Paged::new(include_bytes!(concat!("../../tables/charsets/", $name, ".upper.bin"))),
+                lower: Paged::new(include_bytes!(concat!("../../tables/charsets/", $name, ".lower.bin"))),
+                width: $width,
+            };
+        )*
+    };
+}
+
+coded! {
+    ARMSCII8 1 "armscii8"
+    BIG5 2 "big5"
+    CP1250 1 "cp1250"
+    CP1251 1 "cp1251"
+    CP1256 1 "cp1256"
+    CP1257 1 "cp1257"
+    CP850 1 "cp850"
+    CP852 1 "cp852"
+    CP866 1 "cp866"
+    CP932 2 "cp932"
+    DEC8 1 "dec8"
+    EUCKR 2 "euckr"
+    GB2312 2 "gb2312"
+    GBK 2 "gbk"
+    GEOSTD8 1 "geostd8"
+    GREEK 1 "greek"
+    HEBREW 1 "hebrew"
+    HP8 1 "hp8"
+    KEYBCS2 1 "keybcs2"
+    KOI8R 1 "koi8r"
+    KOI8U 1 "koi8u"
+    LATIN2 1 "latin2"
+    LATIN5 1 "latin5"
+    LATIN7 1 "latin7"
+    MACCE 1 "macce"
+    MACROMAN 1 "macroman"
+    SJIS 2 "sjis"
+    SWE7 1 "swe7"
+}
