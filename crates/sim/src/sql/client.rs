@@ -107,7 +107,7 @@ impl<'a> Client<'a> {
         };
         let mut client = Client {
             session: Session::new(who.engine.clone(), options)?,
-            prepared: (who.seed % 2 == 0).then(Statements::default),
+            prepared: who.seed.is_multiple_of(2).then(Statements::default),
             host,
             handle: handle.clone(),
             bench: who.bench.clone(),
