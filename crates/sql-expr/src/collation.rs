@@ -85,7 +85,8 @@ impl Collated {
     pub fn of(expr: &Expr, connection: CollationId) -> Collated {
         if is_stringlike(&expr.ty) {
             let ascii = match &expr.kind {
-                ExprKind::Literal(Value::Str(text)) => text.is_ascii(),
+                // What was computed may have been anything.
+                ExprKind::Literal(Value::Str(text)) if expr.coercibility >= Coercibility::Coercible => text.is_ascii(),
                 _ => expr.ty.charset() == CharsetId::ASCII,
             };
             let collation = match expr.ty.kind {
@@ -179,10 +180,11 @@ impl Collated {
 
     /// Whether text of `other` can be converted to this character set without loss.
     fn takes(self, other: Collated) -> bool {
-        let unicode = |charset| matches!(charset, CharsetId::UTF8MB4 | CharsetId::UTF8MB3);
         let (own, others) = (self.collation.charset(), other.collation.charset());
-        if unicode(own) {
-            let wider = !unicode(others) || (own == CharsetId::UTF8MB4 && others == CharsetId::UTF8MB3);
+        if own.is_unicode() {
+            let has_more = own.is_all_of_unicode() && !others.is_all_of_unicode();
+            let is_alike = own.min_bytes_per_char() == others.min_bytes_per_char();
+            let wider = !others.is_unicode() || has_more && is_alike;
             if self.coercibility < other.coercibility || (self.coercibility == other.coercibility && wider) {
                 return true;
             }

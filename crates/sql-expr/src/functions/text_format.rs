@@ -367,10 +367,7 @@ fn ord(args: &Args<'_>) -> SqlResult<Value> {
     let length = match bytes.first() {
         None => return Ok(Value::Int(0)),
         Some(_) if single => 1,
-        Some(first) => match first.leading_ones() {
-            0 | 1 => 1,
-            ones => ones as usize,
-        },
+        Some(_) => charset.first_char_len(&bytes),
     };
     let code = bytes
         .iter()

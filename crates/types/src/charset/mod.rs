@@ -535,6 +535,21 @@ impl CharsetId {
         )
     }
 
+    pub const fn is_unicode(self) -> bool {
+        matches!(
+            self.def().encoding,
+            Encoding::Utf8mb4 | Encoding::Utf8mb3 | Encoding::Wide(_)
+        )
+    }
+
+    /// Whether it has the characters beyond the basic multilingual plane, too.
+    pub const fn is_all_of_unicode(self) -> bool {
+        matches!(
+            self.def().encoding,
+            Encoding::Utf8mb4 | Encoding::Wide(Wide::Utf16 | Wide::Utf16Le | Wide::Utf32)
+        )
+    }
+
     /// Whether ASCII is itself in it. swe7 has letters in the place of brackets; sjis writes a backslash as the wide one.
     const fn keeps_ascii(self) -> bool {
         !matches!(self, CharsetId::SWE7 | CharsetId::SJIS) && self.min_bytes_per_char() == 1
@@ -635,6 +650,16 @@ impl CharsetId {
                 Cow::Owned(out)
             }
         }
+    }
+
+    /// How many of the bytes are the first character; of bytes that are none, one.
+    pub fn first_char_len(self, bytes: &[u8]) -> usize {
+        let longest = (self.max_bytes_per_char() as usize).min(bytes.len());
+        let is_char = |&length: &usize| {
+            self.decode(&bytes[..length])
+                .is_ok_and(|text| text.chars().count() == 1)
+        };
+        (1..=longest).find(is_char).unwrap_or(1)
     }
 
     /// How many bytes `text` takes in this character set: MySQL's `LENGTH()`.

@@ -23,7 +23,17 @@ impl Wide {
         }
     }
 
+    /// Bytes that are no whole number of units have zeros before them, as in MySQL.
     pub(super) fn decode(self, bytes: &[u8]) -> Result<String, InvalidBytes> {
+        let missing = bytes.len().next_multiple_of(self.unit()) - bytes.len();
+        let padded;
+        let bytes = match missing {
+            0 => bytes,
+            _ => {
+                padded = [&[0; 4][..missing], bytes].concat();
+                &padded
+            }
+        };
         let mut text = String::with_capacity(bytes.len());
         let (mut at, mut look) = (0, bulk::PIECE);
         while at < bytes.len() {
