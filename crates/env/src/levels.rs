@@ -32,7 +32,7 @@ pub enum Feature {
     Programs,
     /// Hidden columns for keys over expressions, in the definitions of tables.
     HiddenColumns,
-    /// Columns and databases in other character sets than utf8mb4, utf8mb3, latin1, ascii and binary.
+    /// Columns and databases in other character sets than utf8mb4, utf8mb3, latin1, ascii and binary, or in a collation of a language.
     CharacterSets,
 }
 

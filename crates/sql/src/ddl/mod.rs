@@ -25,7 +25,7 @@ use governor::{MemoryStop, Stop};
 use parser::ast::{self, DatabaseOption, Statement};
 use store::{LockKey, LockMode};
 use types::collation::CollationId;
-use types::{CharsetId, ErrorKind, SqlError, SqlResult, TableId};
+use types::{ErrorKind, SqlError, SqlResult, TableId};
 
 use crate::engine::Engine;
 use crate::exec::Runtime;
@@ -70,11 +70,9 @@ impl Session {
 
     /// The same of what is to be in a collation.
     fn check_collation(&self, collation: CollationId) -> SqlResult<()> {
-        match collation.charset() {
-            CharsetId::UTF8MB4 | CharsetId::UTF8MB3 | CharsetId::LATIN1 | CharsetId::ASCII | CharsetId::BINARY => {
-                Ok(())
-            }
-            later => self.check_level(Feature::CharacterSets, &format!("the character set {later}")),
+        match collation.is_of_the_first() {
+            true => Ok(()),
+            false => self.check_level(Feature::CharacterSets, &format!("the collation {collation}")),
         }
     }
 

@@ -44,7 +44,8 @@ static LOWER_900: CaseMap = case_map!("lower_900.bin");
 fn maps(collation: CollationId) -> (&'static CaseMap, &'static CaseMap) {
     use CollationId::*;
     match collation {
-        UTF8MB4_0900_AI_CI | UTF8MB4_0900_AS_CI | UTF8MB4_0900_AS_CS | UTF8MB4_0900_BIN => (&UPPER_900, &LOWER_900),
+        UTF8MB4_0900_BIN => (&UPPER_900, &LOWER_900),
+        no_pad if !no_pad.pad_space() => (&UPPER_900, &LOWER_900),
         UTF8MB4_UNICODE_520_CI
         | UTF8MB3_UNICODE_520_CI
         | UCS2_UNICODE_520_CI
@@ -80,6 +81,14 @@ fn apply(collation: CollationId, is_upper: bool, text: &str) -> String {
             .map(|c| map.map(c))
             .collect();
     }
+    if is_turkish(collation) {
+        let turkish = |c| match (is_upper, c) {
+            (true, 'i') => 'İ',
+            (false, 'I') => 'ı',
+            _ => map.map(c),
+        };
+        return bulk::text_pieces(text).flat_map(str::chars).map(turkish).collect();
+    }
     let mut out = String::with_capacity(text.len());
     for piece in bulk::text_pieces(text) {
         if piece.is_ascii() {
@@ -95,6 +104,15 @@ fn apply(collation: CollationId, is_upper: bool, text: &str) -> String {
         }
     }
     out
+}
+
+/// Where the letter i keeps its dot.
+fn is_turkish(collation: CollationId) -> bool {
+    use CollationId::*;
+    matches!(
+        collation,
+        UTF8MB4_TURKISH_CI | UTF8MB3_TURKISH_CI | UCS2_TURKISH_CI | UTF16_TURKISH_CI | UTF32_TURKISH_CI
+    )
 }
 
 fn in_latin1_pairs(c: char) -> bool {

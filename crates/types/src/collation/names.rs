@@ -22,7 +22,7 @@ const fn entry(collation: CollationId, name: &'static str, charset: CharsetId, s
 }
 
 /// In the order of their names.
-static TABLE: [Entry; 102] = [
+static TABLE: [Entry; 211] = [
     entry(CollationId::ARMSCII8_BIN, "armscii8_bin", CharsetId::ARMSCII8, 1),
     entry(
         CollationId::ARMSCII8_GENERAL_CI,
@@ -235,7 +235,22 @@ static TABLE: [Entry; 102] = [
     entry(CollationId::SWE7_BIN, "swe7_bin", CharsetId::SWE7, 1),
     entry(CollationId::SWE7_SWEDISH_CI, "swe7_swedish_ci", CharsetId::SWE7, 1),
     entry(CollationId::UCS2_BIN, "ucs2_bin", CharsetId::UCS2, 1),
+    entry(CollationId::UCS2_ESPERANTO_CI, "ucs2_esperanto_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_ESTONIAN_CI, "ucs2_estonian_ci", CharsetId::UCS2, 8),
     entry(CollationId::UCS2_GENERAL_CI, "ucs2_general_ci", CharsetId::UCS2, 1),
+    entry(CollationId::UCS2_GERMAN2_CI, "ucs2_german2_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_HUNGARIAN_CI, "ucs2_hungarian_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_ICELANDIC_CI, "ucs2_icelandic_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_LATVIAN_CI, "ucs2_latvian_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_PERSIAN_CI, "ucs2_persian_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_POLISH_CI, "ucs2_polish_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_ROMAN_CI, "ucs2_roman_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_ROMANIAN_CI, "ucs2_romanian_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_SINHALA_CI, "ucs2_sinhala_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_SLOVENIAN_CI, "ucs2_slovenian_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_SPANISH_CI, "ucs2_spanish_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_SWEDISH_CI, "ucs2_swedish_ci", CharsetId::UCS2, 8),
+    entry(CollationId::UCS2_TURKISH_CI, "ucs2_turkish_ci", CharsetId::UCS2, 8),
     entry(
         CollationId::UCS2_UNICODE_520_CI,
         "ucs2_unicode_520_ci",
@@ -243,8 +258,49 @@ static TABLE: [Entry; 102] = [
         8,
     ),
     entry(CollationId::UCS2_UNICODE_CI, "ucs2_unicode_ci", CharsetId::UCS2, 8),
+    entry(
+        CollationId::UCS2_VIETNAMESE_CI,
+        "ucs2_vietnamese_ci",
+        CharsetId::UCS2,
+        8,
+    ),
     entry(CollationId::UTF16_BIN, "utf16_bin", CharsetId::UTF16, 1),
+    entry(
+        CollationId::UTF16_ESPERANTO_CI,
+        "utf16_esperanto_ci",
+        CharsetId::UTF16,
+        8,
+    ),
+    entry(CollationId::UTF16_ESTONIAN_CI, "utf16_estonian_ci", CharsetId::UTF16, 8),
     entry(CollationId::UTF16_GENERAL_CI, "utf16_general_ci", CharsetId::UTF16, 1),
+    entry(CollationId::UTF16_GERMAN2_CI, "utf16_german2_ci", CharsetId::UTF16, 8),
+    entry(
+        CollationId::UTF16_HUNGARIAN_CI,
+        "utf16_hungarian_ci",
+        CharsetId::UTF16,
+        8,
+    ),
+    entry(
+        CollationId::UTF16_ICELANDIC_CI,
+        "utf16_icelandic_ci",
+        CharsetId::UTF16,
+        8,
+    ),
+    entry(CollationId::UTF16_LATVIAN_CI, "utf16_latvian_ci", CharsetId::UTF16, 8),
+    entry(CollationId::UTF16_PERSIAN_CI, "utf16_persian_ci", CharsetId::UTF16, 8),
+    entry(CollationId::UTF16_POLISH_CI, "utf16_polish_ci", CharsetId::UTF16, 8),
+    entry(CollationId::UTF16_ROMAN_CI, "utf16_roman_ci", CharsetId::UTF16, 8),
+    entry(CollationId::UTF16_ROMANIAN_CI, "utf16_romanian_ci", CharsetId::UTF16, 8),
+    entry(CollationId::UTF16_SINHALA_CI, "utf16_sinhala_ci", CharsetId::UTF16, 8),
+    entry(
+        CollationId::UTF16_SLOVENIAN_CI,
+        "utf16_slovenian_ci",
+        CharsetId::UTF16,
+        8,
+    ),
+    entry(CollationId::UTF16_SPANISH_CI, "utf16_spanish_ci", CharsetId::UTF16, 8),
+    entry(CollationId::UTF16_SWEDISH_CI, "utf16_swedish_ci", CharsetId::UTF16, 8),
+    entry(CollationId::UTF16_TURKISH_CI, "utf16_turkish_ci", CharsetId::UTF16, 8),
     entry(
         CollationId::UTF16_UNICODE_520_CI,
         "utf16_unicode_520_ci",
@@ -252,6 +308,12 @@ static TABLE: [Entry; 102] = [
         8,
     ),
     entry(CollationId::UTF16_UNICODE_CI, "utf16_unicode_ci", CharsetId::UTF16, 8),
+    entry(
+        CollationId::UTF16_VIETNAMESE_CI,
+        "utf16_vietnamese_ci",
+        CharsetId::UTF16,
+        8,
+    ),
     entry(CollationId::UTF16LE_BIN, "utf16le_bin", CharsetId::UTF16LE, 1),
     entry(
         CollationId::UTF16LE_GENERAL_CI,
@@ -260,7 +322,42 @@ static TABLE: [Entry; 102] = [
         1,
     ),
     entry(CollationId::UTF32_BIN, "utf32_bin", CharsetId::UTF32, 1),
+    entry(
+        CollationId::UTF32_ESPERANTO_CI,
+        "utf32_esperanto_ci",
+        CharsetId::UTF32,
+        8,
+    ),
+    entry(CollationId::UTF32_ESTONIAN_CI, "utf32_estonian_ci", CharsetId::UTF32, 8),
     entry(CollationId::UTF32_GENERAL_CI, "utf32_general_ci", CharsetId::UTF32, 1),
+    entry(CollationId::UTF32_GERMAN2_CI, "utf32_german2_ci", CharsetId::UTF32, 8),
+    entry(
+        CollationId::UTF32_HUNGARIAN_CI,
+        "utf32_hungarian_ci",
+        CharsetId::UTF32,
+        8,
+    ),
+    entry(
+        CollationId::UTF32_ICELANDIC_CI,
+        "utf32_icelandic_ci",
+        CharsetId::UTF32,
+        8,
+    ),
+    entry(CollationId::UTF32_LATVIAN_CI, "utf32_latvian_ci", CharsetId::UTF32, 8),
+    entry(CollationId::UTF32_PERSIAN_CI, "utf32_persian_ci", CharsetId::UTF32, 8),
+    entry(CollationId::UTF32_POLISH_CI, "utf32_polish_ci", CharsetId::UTF32, 8),
+    entry(CollationId::UTF32_ROMAN_CI, "utf32_roman_ci", CharsetId::UTF32, 8),
+    entry(CollationId::UTF32_ROMANIAN_CI, "utf32_romanian_ci", CharsetId::UTF32, 8),
+    entry(CollationId::UTF32_SINHALA_CI, "utf32_sinhala_ci", CharsetId::UTF32, 8),
+    entry(
+        CollationId::UTF32_SLOVENIAN_CI,
+        "utf32_slovenian_ci",
+        CharsetId::UTF32,
+        8,
+    ),
+    entry(CollationId::UTF32_SPANISH_CI, "utf32_spanish_ci", CharsetId::UTF32, 8),
+    entry(CollationId::UTF32_SWEDISH_CI, "utf32_swedish_ci", CharsetId::UTF32, 8),
+    entry(CollationId::UTF32_TURKISH_CI, "utf32_turkish_ci", CharsetId::UTF32, 8),
     entry(
         CollationId::UTF32_UNICODE_520_CI,
         "utf32_unicode_520_ci",
@@ -268,12 +365,103 @@ static TABLE: [Entry; 102] = [
         8,
     ),
     entry(CollationId::UTF32_UNICODE_CI, "utf32_unicode_ci", CharsetId::UTF32, 8),
+    entry(
+        CollationId::UTF32_VIETNAMESE_CI,
+        "utf32_vietnamese_ci",
+        CharsetId::UTF32,
+        8,
+    ),
     entry(CollationId::UTF8MB3_BIN, "utf8mb3_bin", CharsetId::UTF8MB3, 1),
+    entry(
+        CollationId::UTF8MB3_ESPERANTO_CI,
+        "utf8mb3_esperanto_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_ESTONIAN_CI,
+        "utf8mb3_estonian_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
     entry(
         CollationId::UTF8MB3_GENERAL_CI,
         "utf8mb3_general_ci",
         CharsetId::UTF8MB3,
         1,
+    ),
+    entry(
+        CollationId::UTF8MB3_GERMAN2_CI,
+        "utf8mb3_german2_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_HUNGARIAN_CI,
+        "utf8mb3_hungarian_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_ICELANDIC_CI,
+        "utf8mb3_icelandic_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_LATVIAN_CI,
+        "utf8mb3_latvian_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_PERSIAN_CI,
+        "utf8mb3_persian_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_POLISH_CI,
+        "utf8mb3_polish_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(CollationId::UTF8MB3_ROMAN_CI, "utf8mb3_roman_ci", CharsetId::UTF8MB3, 8),
+    entry(
+        CollationId::UTF8MB3_ROMANIAN_CI,
+        "utf8mb3_romanian_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_SINHALA_CI,
+        "utf8mb3_sinhala_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_SLOVENIAN_CI,
+        "utf8mb3_slovenian_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_SPANISH_CI,
+        "utf8mb3_spanish_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_SWEDISH_CI,
+        "utf8mb3_swedish_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_TURKISH_CI,
+        "utf8mb3_turkish_ci",
+        CharsetId::UTF8MB3,
+        8,
     ),
     entry(
         CollationId::UTF8MB3_UNICODE_520_CI,
@@ -284,6 +472,12 @@ static TABLE: [Entry; 102] = [
     entry(
         CollationId::UTF8MB3_UNICODE_CI,
         "utf8mb3_unicode_ci",
+        CharsetId::UTF8MB3,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB3_VIETNAMESE_CI,
+        "utf8mb3_vietnamese_ci",
         CharsetId::UTF8MB3,
         8,
     ),
@@ -306,12 +500,259 @@ static TABLE: [Entry; 102] = [
         0,
     ),
     entry(CollationId::UTF8MB4_0900_BIN, "utf8mb4_0900_bin", CharsetId::UTF8MB4, 1),
+    entry(
+        CollationId::UTF8MB4_BG_0900_AI_CI,
+        "utf8mb4_bg_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_BG_0900_AS_CS,
+        "utf8mb4_bg_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
     entry(CollationId::UTF8MB4_BIN, "utf8mb4_bin", CharsetId::UTF8MB4, 1),
+    entry(
+        CollationId::UTF8MB4_DE_PB_0900_AI_CI,
+        "utf8mb4_de_pb_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_DE_PB_0900_AS_CS,
+        "utf8mb4_de_pb_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_EO_0900_AI_CI,
+        "utf8mb4_eo_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_EO_0900_AS_CS,
+        "utf8mb4_eo_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_ES_0900_AI_CI,
+        "utf8mb4_es_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_ES_0900_AS_CS,
+        "utf8mb4_es_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_ESPERANTO_CI,
+        "utf8mb4_esperanto_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_ESTONIAN_CI,
+        "utf8mb4_estonian_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
     entry(
         CollationId::UTF8MB4_GENERAL_CI,
         "utf8mb4_general_ci",
         CharsetId::UTF8MB4,
         1,
+    ),
+    entry(
+        CollationId::UTF8MB4_GERMAN2_CI,
+        "utf8mb4_german2_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_GL_0900_AI_CI,
+        "utf8mb4_gl_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_GL_0900_AS_CS,
+        "utf8mb4_gl_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_HUNGARIAN_CI,
+        "utf8mb4_hungarian_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_ICELANDIC_CI,
+        "utf8mb4_icelandic_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_IS_0900_AI_CI,
+        "utf8mb4_is_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_IS_0900_AS_CS,
+        "utf8mb4_is_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_LA_0900_AI_CI,
+        "utf8mb4_la_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_LATVIAN_CI,
+        "utf8mb4_latvian_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_LT_0900_AI_CI,
+        "utf8mb4_lt_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_LV_0900_AI_CI,
+        "utf8mb4_lv_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_MN_CYRL_0900_AI_CI,
+        "utf8mb4_mn_cyrl_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_MN_CYRL_0900_AS_CS,
+        "utf8mb4_mn_cyrl_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_PERSIAN_CI,
+        "utf8mb4_persian_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_PL_0900_AI_CI,
+        "utf8mb4_pl_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_PL_0900_AS_CS,
+        "utf8mb4_pl_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_POLISH_CI,
+        "utf8mb4_polish_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_RO_0900_AI_CI,
+        "utf8mb4_ro_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_RO_0900_AS_CS,
+        "utf8mb4_ro_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(CollationId::UTF8MB4_ROMAN_CI, "utf8mb4_roman_ci", CharsetId::UTF8MB4, 8),
+    entry(
+        CollationId::UTF8MB4_ROMANIAN_CI,
+        "utf8mb4_romanian_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_RU_0900_AI_CI,
+        "utf8mb4_ru_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_RU_0900_AS_CS,
+        "utf8mb4_ru_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_SINHALA_CI,
+        "utf8mb4_sinhala_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_SL_0900_AI_CI,
+        "utf8mb4_sl_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_SL_0900_AS_CS,
+        "utf8mb4_sl_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_SLOVENIAN_CI,
+        "utf8mb4_slovenian_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_SPANISH_CI,
+        "utf8mb4_spanish_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_SV_0900_AI_CI,
+        "utf8mb4_sv_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_SV_0900_AS_CS,
+        "utf8mb4_sv_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_SWEDISH_CI,
+        "utf8mb4_swedish_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
+    entry(
+        CollationId::UTF8MB4_TURKISH_CI,
+        "utf8mb4_turkish_ci",
+        CharsetId::UTF8MB4,
+        8,
     ),
     entry(
         CollationId::UTF8MB4_UNICODE_520_CI,
@@ -325,11 +766,29 @@ static TABLE: [Entry; 102] = [
         CharsetId::UTF8MB4,
         8,
     ),
+    entry(
+        CollationId::UTF8MB4_VI_0900_AI_CI,
+        "utf8mb4_vi_0900_ai_ci",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_VI_0900_AS_CS,
+        "utf8mb4_vi_0900_as_cs",
+        CharsetId::UTF8MB4,
+        0,
+    ),
+    entry(
+        CollationId::UTF8MB4_VIETNAMESE_CI,
+        "utf8mb4_vietnamese_ci",
+        CharsetId::UTF8MB4,
+        8,
+    ),
 ];
 
 /// Where each number is in the table; `NOWHERE` if it is no collation of this server.
-const PLACES: [u8; 320] = {
-    let mut places = [NOWHERE; 320];
+const PLACES: [u8; 324] = {
+    let mut places = [NOWHERE; 324];
     let mut at = 0;
     while at < TABLE.len() {
         places[TABLE[at].collation as usize] = at as u8;
@@ -392,10 +851,9 @@ impl CollationId {
     }
 
     pub const fn pad(self) -> Pad {
-        use CollationId::*;
-        match self {
-            BINARY | UTF8MB4_0900_AI_CI | UTF8MB4_0900_AS_CI | UTF8MB4_0900_AS_CS | UTF8MB4_0900_BIN => Pad::NoPad,
-            _ => Pad::PadSpace,
+        match self.entry().sort_len == 0 || matches!(self, CollationId::BINARY | CollationId::UTF8MB4_0900_BIN) {
+            true => Pad::NoPad,
+            false => Pad::PadSpace,
         }
     }
 
@@ -408,6 +866,14 @@ impl CollationId {
     pub const fn is_binary(self) -> bool {
         let binary = self.charset().binary_collation();
         self as u16 == binary as u16 || matches!(self, CollationId::UTF8MB4_0900_BIN)
+    }
+
+    /// Whether every version of this server knows it.
+    pub const fn is_of_the_first(self) -> bool {
+        matches!(
+            self.id(),
+            5 | 8 | 11 | 15 | 33 | 45..=49 | 63 | 65 | 83 | 94 | 192 | 214 | 224 | 246 | 255 | 278 | 305 | 309
+        )
     }
 
     const fn entry(self) -> &'static Entry {
@@ -462,7 +928,7 @@ mod tests {
             CollationId::by_name("utf8_general_ci"),
             Some(CollationId::UTF8MB3_GENERAL_CI)
         );
-        assert_eq!(CollationId::by_name("utf8mb4_sv_0900_ai_ci"), None);
+        assert_eq!(CollationId::by_name("utf8mb4_cs_0900_ai_ci"), None);
         assert_eq!(CollationId::by_id(2), None);
         assert_eq!(CollationId::by_id(u16::MAX), None);
         assert!(TABLE.is_sorted_by_key(|entry| entry.name));

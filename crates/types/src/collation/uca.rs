@@ -6,12 +6,14 @@
 //! only), ideographs and unassigned characters from their codes.
 
 use super::Pad;
+use super::tailored::Tailoring;
 use super::weights::{Source, Weights};
 
 /// A table of collation elements; `tables/generate.py` draws its layout.
 pub(super) struct Uca {
     bytes: &'static [u8],
     version: Version,
+    tailoring: Option<&'static Tailoring>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,6 +68,13 @@ impl Uca {
 
     /// Gives the weights of a character at a level (0: primary) to `put`, in order and without zeros.
     pub(super) fn weights(&self, c: u32, level: u8, put: &mut impl FnMut(u32)) {
+        if let Some(tailoring) = self.tailoring
+            && let Some(tailored) = tailoring.find(c)
+        {
+            return (0..)
+                .map_while(|i| tailoring.weight(tailored, level, i))
+                .for_each(|weight| put(weight.into()));
+        }
         match self.entry(c) {
             Some(entry) if entry & KIND == SINGLE => put_weight(entry, level, put),
             Some(entry) => {
@@ -149,12 +158,21 @@ const fn by_uca(table: &'static Uca, levels: u8, pad: Pad) -> Weights {
     let mut c = 0;
     while c < 128 {
         // Every ASCII character has at most one element.
-        if let Some(entry) = table.entry(c) {
-            let mut level = 0;
-            while level < 3 {
-                ascii[level][c as usize] = weight_of(entry, level as u8) as u16;
-                level += 1;
-            }
+        let tailored = match table.tailoring {
+            Some(tailoring) => tailoring.find(c),
+            None => None,
+        };
+        let mut level = 0;
+        while level < 3 {
+            ascii[level][c as usize] = match (tailored, table.tailoring, table.entry(c)) {
+                (Some(tailored), Some(tailoring), _) => match tailoring.weight(tailored, level as u8, 0) {
+                    Some(weight) => weight,
+                    None => 0,
+                },
+                (_, _, Some(entry)) => weight_of(entry, level as u8) as u16,
+                (_, _, None) => 0,
+            };
+            level += 1;
         }
         c += 1;
     }
@@ -164,14 +182,17 @@ const fn by_uca(table: &'static Uca, levels: u8, pad: Pad) -> Weights {
 static UCA_400: Uca = Uca {
     bytes: include_bytes!("../../tables/uca400.bin"),
     version: Version::V400,
+    tailoring: None,
 };
 static UCA_520: Uca = Uca {
     bytes: include_bytes!("../../tables/uca520.bin"),
     version: Version::V520,
+    tailoring: None,
 };
 static UCA_900: Uca = Uca {
     bytes: include_bytes!("../../tables/uca900.bin"),
     version: Version::V900,
+    tailoring: None,
 };
 
 pub(super) static UNICODE_CI: Weights = by_uca(&UCA_400, 1, Pad::PadSpace);
@@ -179,3 +200,28 @@ pub(super) static UNICODE_520_CI: Weights = by_uca(&UCA_520, 1, Pad::PadSpace);
 pub(super) static UTF8MB4_0900_AI_CI: Weights = by_uca(&UCA_900, 1, Pad::NoPad);
 pub(super) static UTF8MB4_0900_AS_CI: Weights = by_uca(&UCA_900, 2, Pad::NoPad);
 pub(super) static UTF8MB4_0900_AS_CS: Weights = by_uca(&UCA_900, 3, Pad::NoPad);
+
+macro_rules! base {
+    ($name:ident, $table:ident, $levels:literal, $pad:expr) => {
+        /// What languages change.
+        pub(super) mod $name {
+            use super::*;
+
+            pub(in crate::collation) const fn table(tailoring: &'static Tailoring) -> Uca {
+                Uca {
+                    bytes: $table.bytes,
+                    version: $table.version,
+                    tailoring: Some(tailoring),
+                }
+            }
+
+            pub(in crate::collation) const fn weights(table: &'static Uca) -> Weights {
+                by_uca(table, $levels, $pad)
+            }
+        }
+    };
+}
+
+base!(v400, UCA_400, 1, Pad::PadSpace);
+base!(v900_ai_ci, UCA_900, 1, Pad::NoPad);
+base!(v900_as_cs, UCA_900, 3, Pad::NoPad);

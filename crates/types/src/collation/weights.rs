@@ -10,6 +10,7 @@ use super::coded::{self, Order};
 use super::key::{KeyCodes, KeySink};
 use super::rolling::{self, Window};
 use super::table::{self, EightBit, General};
+use super::tailored;
 use super::uca::{self, Uca};
 use super::{CollationId, Pad, chars};
 
@@ -52,7 +53,9 @@ impl CollationId {
             LATIN1_GENERAL_CS => &table::LATIN1_GENERAL_CS,
             LATIN1_BIN => &table::LATIN1_BIN,
             ASCII_GENERAL_CI => &table::ASCII_GENERAL_CI,
-            other => coded::of(other).expect("the collations of other sets are all above"),
+            other => coded::of(other)
+                .or_else(|| tailored::of(other))
+                .expect("the others are all above"),
         })
     }
 }
