@@ -27,6 +27,7 @@ mod chars;
 mod coded;
 mod key;
 mod like;
+mod list;
 mod names;
 mod rolling;
 mod search;
