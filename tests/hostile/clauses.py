@@ -93,13 +93,44 @@ DEEP = {
     "regexp": lambda n: f"SELECT REPEAT('a', {n * 10}) REGEXP '(a{{0,50}}){{0,50}}b'",
     "group_concat": lambda n: f"WITH RECURSIVE r AS (SELECT 1 x UNION ALL SELECT x + 1 FROM r WHERE x < {min(n, 900)}) SELECT LENGTH(GROUP_CONCAT(REPEAT('x', {n}) ORDER BY x)) FROM r",
     "cross join": lambda n: "SELECT COUNT(*) FROM hundred a, hundred b, hundred c WHERE a.n + b.n + c.n = -" + str(n),
+    "blocks": lambda n: "CREATE PROCEDURE p0() " + "BEGIN " * n + "DO 1; " + "END; " * n,
+    "statements of a procedure": lambda n: "CREATE PROCEDURE p0() BEGIN " + "DO 1; " * n + "END",
+    "nested if": lambda n: "CREATE PROCEDURE p0() " + "IF 1 THEN " * n + "DO 1; " + "END IF; " * n,
+    "elseif": lambda n: "CREATE PROCEDURE p0() IF 0 THEN DO 1; " + "ELSEIF 0 THEN DO 1; " * n + "END IF",
+    "nested loops": lambda n: "CREATE PROCEDURE p0() " + "".join(f"l{i}: LOOP " for i in range(n)) + "LEAVE l0; " + "END LOOP; " * n,
+    "nested case": lambda n: "CREATE PROCEDURE p0() " + "CASE 1 WHEN 1 THEN " * n + "DO 1; " + "END CASE; " * n,
+    "when": lambda n: "CREATE PROCEDURE p0() CASE 1 " + "WHEN 0 THEN DO 1; " * n + "END CASE",
+    "declarations": lambda n: "CREATE PROCEDURE p0() BEGIN " + "".join(f"DECLARE v{i} INT; " for i in range(n)) + "END",
+    "names of a declaration": lambda n: "CREATE PROCEDURE p0() BEGIN DECLARE v" + "".join(f", v{i}" for i in range(n)) + " LONGTEXT DEFAULT 'a'; END",
+    "handlers": lambda n: "CREATE PROCEDURE p0() BEGIN " + "".join(f"DECLARE CONTINUE HANDLER FOR {i + 1} DO 1; " for i in range(n)) + "END",
+    "conditions of a handler": lambda n: "CREATE PROCEDURE p0() BEGIN DECLARE CONTINUE HANDLER FOR 1" + "".join(f", {i + 2}" for i in range(n)) + " DO 1; END",
+    "nested handlers": lambda n: "CREATE PROCEDURE p0() BEGIN " + "DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN " * n + "END; " * n + "END",
+    "cursors": lambda n: "CREATE PROCEDURE p0() BEGIN " + "".join(f"DECLARE k{i} CURSOR FOR SELECT 1; " for i in range(n)) + "END",
+    "parameters": lambda n: "CREATE PROCEDURE p0(a INT" + "".join(f", a{i} INT" for i in range(n)) + ") DO 1",
+    "arguments of a call": lambda n: "CALL p0(1" + ", 1" * n + ")",
+    "comment of a procedure": lambda n: f"CREATE PROCEDURE p0() COMMENT '{'x' * n}' DO 1",
+    "columns of a document": lambda n: "SELECT * FROM JSON_TABLE('{}', '$' COLUMNS (c INT PATH '$'" + "".join(f", c{i} INT PATH '$'" for i in range(n)) + ")) j",
+    "nested paths": lambda n: "SELECT * FROM JSON_TABLE('{}', '$' COLUMNS (" + "NESTED PATH '$' COLUMNS (" * n + "c INT PATH '$'" + ")" * n + ")) j",
+    "paths beside": lambda n: "SELECT COUNT(*) FROM JSON_TABLE('[1, 2, 3]', '$' COLUMNS (a INT PATH '$'" + "".join(f", NESTED PATH '$[*]' COLUMNS (c{i} INT PATH '$')" for i in range(n)) + ")) j",
+    "tables of documents": lambda n: "SELECT COUNT(*) FROM one" + "".join(f", JSON_TABLE('[1]', '$[*]' COLUMNS (c INT PATH '$')) j{i}" for i in range(n)),
+    "schema": lambda n: "SELECT JSON_SCHEMA_VALID(CONCAT(REPEAT('{\"properties\":{\"a\":', " + str(n) + "), '{}', REPEAT('}}', " + str(n) + ")), '{\"a\": 1}')",
+    "schema of all": lambda n: "SELECT JSON_SCHEMA_VALIDATION_REPORT(CONCAT('{\"anyOf\": [{\"type\": \"string\"}', REPEAT(', {\"type\": \"string\"}', " + str(n) + "), ']}'), '1')",
+    "schema of references": lambda n: "SELECT JSON_SCHEMA_VALID('{\"definitions\": {\"a\": {\"anyOf\": [" + ", ".join(["{\"$ref\": \"#/definitions/a\"}"] * (n + 1)) + "]}}, \"$ref\": \"#/definitions/a\"}', '1')",
+    "schema's pattern": lambda n: "SELECT JSON_SCHEMA_VALID('{\"pattern\": \"" + "(a{0,50}){0,50}" * min(n, 1000) + "\"}', JSON_QUOTE(REPEAT('a', " + str(n) + ")))",
+    "parts over expressions": lambda n: "CREATE TABLE made (c INT, KEY (" + ", ".join(["(c + 1)"] * (n + 1)) + "))",
+    "keys over expressions": lambda n: "CREATE TABLE made (c INT" + ", KEY ((c + 1))" * n + ")",
+    "deep key": lambda n: "CREATE TABLE made (c INT, KEY ((c" + "+1" * n + ")))",
+    "settings": lambda n: "SELECT /*+ " + "SET_VAR(sql_mode = '') " * n + "*/ 1",
+    "explain analyze": lambda n: "EXPLAIN ANALYZE SELECT 1" + " UNION ALL SELECT 1" * n,
+    "names of a diagnosis": lambda n: "GET DIAGNOSTICS @a = NUMBER" + ", @a = NUMBER" * n,
     "recursion": lambda n: "WITH RECURSIVE r AS (SELECT 1 x UNION ALL SELECT a.x + 1 FROM r a JOIN one b) SELECT /*+ SET_VAR(cte_max_recursion_depth=4294967295) */ MAX(x) FROM r",
 }
 
 SIZES = [1, 3, 20, 61, 62, 65, 100, 300, 1000, 4096, 5000, 20000, 100000]
 
 # They leave something behind.
-CLEAN_UP = ["DROP TABLE IF EXISTS wide, indexed, parts, made", "DROP VIEW IF EXISTS seen"]
+CLEAN_UP = ["DROP TABLE IF EXISTS wide, indexed, parts, made", "DROP VIEW IF EXISTS seen, seen2", "DROP PROCEDURE IF EXISTS p0", "DROP PROCEDURE IF EXISTS p1",
+            "DROP PROCEDURE IF EXISTS p2", "DELETE FROM scratch"]
 
 
 class Clause:

@@ -2,13 +2,15 @@
 """Statements that no server deserves, beside a client that must not notice.
 
 Statements come from a seeded generator: hostile values in every function of the server's own table, every operator and cast
-(expressions.py); every clause deep, wide and long (clauses.py); packets of COM_STMT_EXECUTE with wrong types. After each
+(expressions.py); every clause deep, wide and long (clauses.py); scripts with stored procedures, keys over expressions, JSON_TABLE,
+checked views, hints (programs.py); packets of COM_STMT_EXECUTE with wrong types. After each
 one the suite looks for:
 
   panic    the answer 1105, or the loss of the connection
   crash    the server is gone
   stall    the client beside waited longer than --pause for a point select
   endless  a statement does not end within --end seconds after its KILL
+  kept     sessions hold more memory than before, although the session was reset
   bloat    the server's resident memory exceeds 1.25 times --memory-mib (where its process is known)
 
 What it finds is shrunk and printed, and with --keep written to found/, whose statements are run first, always.
@@ -33,6 +35,7 @@ sys.path.insert(0, str(HERE.parent / "abuse"))
 import wire  # noqa: E402
 from clauses import CLEAN_UP, DEEP, SIZES, Clause  # noqa: E402
 from expressions import Generator, Shape  # noqa: E402
+from programs import Programs, Script  # noqa: E402
 from wire import Closed, Connection, ServerError  # noqa: E402
 
 ADDRESS = (os.environ.get("DB_HOST", "127.0.0.1"), int(os.environ.get("DB_PORT", "3306")))
@@ -40,6 +43,8 @@ USER, PASSWORD = os.environ.get("DB_USER", "root"), os.environ.get("DB_PASSWORD"
 PID = os.environ.get("DB_PID")
 FOUND = HERE / "found"
 INTERNAL_ERROR = 1105
+MORE_RESULTS = 8
+COM_RESET_CONNECTION = 31
 
 
 class Server:
@@ -89,16 +94,22 @@ def connect(timeout=30):
 
 
 def drain(connection, packet):
-    """Reads an answer to its end; returns its number of packets."""
-    if packet[:1] == b"\0":
-        return 1
-    packets, ends = 1, 0
-    while ends < 2:
+    """Reads an answer to its end, with all its results."""
+    while True:
+        if packet[:1] == b"\0":
+            at = 1
+            for _ in range(2):
+                at += {0xFC: 3, 0xFD: 4, 0xFE: 9}.get(packet[at], 1)
+            status = packet[at]
+        else:
+            for _ in range(2):
+                packet = connection.receive()
+                while not (packet[:1] == b"\xfe" and len(packet) < 9):
+                    packet = connection.receive()
+            status = packet[3]
+        if not status & MORE_RESULTS:
+            return
         packet = connection.receive()
-        packets += 1
-        if packet[:1] == b"\xfe" and len(packet) < 9:
-            ends += 1
-    return packets
 
 
 def resident_mib():
@@ -140,13 +151,13 @@ class Beside(threading.Thread):
 class Killer(threading.Thread):
     """Kills what runs too long, from a connection of its own."""
 
-    def __init__(self, seconds):
+    def __init__(self):
         super().__init__(daemon=True)
-        self.seconds, self.target, self.begun, self.killed = seconds, None, 0.0, 0.0
+        self.seconds, self.target, self.begun, self.killed, self.ended = 0.0, None, 0.0, 0.0, 0.0
         self.connection = connect()
 
-    def watch(self, connection_id):
-        self.killed, self.begun = 0.0, time.monotonic()
+    def watch(self, connection_id, seconds):
+        self.killed, self.ended, self.begun, self.seconds = 0.0, 0.0, time.monotonic(), seconds
         self.target = connection_id
 
     def release(self):
@@ -154,11 +165,18 @@ class Killer(threading.Thread):
 
     def run(self):
         while True:
-            time.sleep(0.02)
+            time.sleep(0.005)
             target = self.target
-            if target is None or self.killed or time.monotonic() - self.begun < self.seconds:
+            if target is None or self.ended or time.monotonic() - self.begun < self.seconds:
                 continue
             try:
+                is_running = self.connection.rows(f"SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = {target} AND COMMAND <> 'Sleep'")
+                if self.killed and not is_running:
+                    # The client may have much to read before it learns of the end.
+                    self.ended = time.monotonic()
+                # A KILL QUERY that comes before its statement does not concern it.
+                if self.killed or not is_running:
+                    continue
                 self.connection.query(f"KILL QUERY {target}")
                 self.killed = time.monotonic()
             except ServerError:
@@ -174,6 +192,7 @@ class Attacker:
     def __init__(self, options):
         self.options = options
         self.server = Server(options)
+        self.scripts, self.least_held = 0, None
         self.worst = {"stall": (0.0, ""), "endless": (0.0, ""), "bloat": (0.0, "")}
         self.begin()
 
@@ -183,20 +202,51 @@ class Attacker:
         prepare_database()
         self.beside = Beside()
         self.beside.start()
-        self.killer = Killer(self.options.statement_seconds)
+        self.killer = Killer()
         self.killer.start()
         self.open()
 
     def open(self):
         self.connection = connect(self.options.statement_seconds + self.options.end + 10)
-        for statement in self.options.session:
-            self.connection.query(statement)
+        self.prepare_session()
         self.id = int(self.connection.rows("SELECT CONNECTION_ID()")[0][1:])
 
-    def run(self, text):
-        """Runs one statement; returns what went wrong and the number of the error."""
+    def prepare_session(self):
+        for statement in ("USE hostile", *self.options.session):
+            self.connection.query(statement)
+
+    def run(self, statement, seconds=None):
+        """Runs a statement, or those of a script one after the other; returns what went wrong and the number of the last error."""
+        if not isinstance(statement, Script):
+            return self.run_one(statement if isinstance(statement, bytes) else str(statement))
+        number = None
+        for text in statement.texts():
+            wrong, error = self.run_one(text, seconds)
+            number = error or number
+            if wrong:
+                return f"{wrong} (at: {text[:300]})", number
+        return self.give_back(), number
+
+    def give_back(self):
+        """Resets the session, which gives back what it held; returns what went wrong."""
+        try:
+            self.connection.command(bytes([COM_RESET_CONNECTION]))
+            self.prepare_session()
+            self.scripts += 1
+            if self.scripts % 20:
+                return None
+            held = int(self.connection.rows("SHOW GLOBAL STATUS LIKE 'Memory_used_by_sessions'")[0].split(b"sessions")[1][1:])
+        except (ServerError, Closed, OSError) as error:
+            return f"panic: {error} of a reset"
+        self.least_held = min(held, self.least_held or held)
+        if held > self.least_held + (8 << 20):
+            self.least_held = held
+            return f"kept: {held} bytes of sessions"
+        return None
+
+    def run_one(self, text, seconds=None):
         self.beside.take_longest()
-        self.killer.watch(self.id)
+        self.killer.watch(self.id, seconds or self.options.statement_seconds)
         lost = number = wrong = None
         try:
             payload = text if isinstance(text, bytes) else bytes([wire.COM_QUERY]) + text.encode()
@@ -207,8 +257,7 @@ class Attacker:
             wrong, lost = "endless: no answer at all", error
         except (Closed, OSError) as error:
             lost = error
-        ended = time.monotonic()
-        killed = self.killer.killed
+        killed, ended = self.killer.killed, self.killer.ended or time.monotonic()
         self.killer.release()
         if lost is not None and wrong is None:
             wrong = f"panic: {lost}" if self.is_alive() else f"crash: {lost}"
@@ -253,10 +302,9 @@ class Attacker:
         kind = wrong.split(":")[0]
         for _ in range(self.options.shrink):
             for smaller in statement.smaller():
-                text = str(smaller)
-                if isinstance(statement, Shape) and not text.startswith("SELECT"):
+                if isinstance(statement, Shape) and not str(smaller).startswith("SELECT"):
                     continue
-                again, _ = self.run(text)
+                again, _ = self.run(smaller)
                 if again and again.startswith(kind):
                     statement, wrong = smaller, again
                     break
@@ -297,10 +345,10 @@ def run_packets(attacker, random, count):
 def prepare_database():
     connection = Connection(ADDRESS, USER, PASSWORD)
     rows = ",".join(f"({i}, {i % 10}, CONCAT('s', {i % 7}))" for i in range(100))
-    for statement in ("CREATE DATABASE IF NOT EXISTS hostile", "USE hostile", "DROP TABLE IF EXISTS one, hundred, scratch", *CLEAN_UP,
+    for statement in ("CREATE DATABASE IF NOT EXISTS hostile", "USE hostile", "DROP TABLE IF EXISTS one, hundred, scratch",
                       "CREATE TABLE one (id INT PRIMARY KEY)", "INSERT INTO one VALUES (1)",
                       "CREATE TABLE hundred (id INT PRIMARY KEY, n INT, s VARCHAR(20), KEY (n))", f"INSERT INTO hundred VALUES {rows}",
-                      "CREATE TABLE scratch (id INT PRIMARY KEY, n INT)"):
+                      "CREATE TABLE scratch (id INT PRIMARY KEY, n INT)", *CLEAN_UP):
         connection.query(statement)
     connection.close()
 
@@ -308,12 +356,15 @@ def prepare_database():
 def statements(options, rng):
     """(statement, shrinkable) without end."""
     generator = Generator(rng, options.large)
+    programs = Programs(rng, generator, options.large)
     clauses = [(name, size) for name in DEEP for size in SIZES]
     rng.shuffle(clauses)
     turn = 0
     while True:
         turn += 1
-        if turn % 8 == 0:
+        if turn % 100 < options.scripts:
+            yield programs.script()
+        elif turn % 8 == 0:
             name, size = clauses[turn // 8 % len(clauses)]
             yield Clause(name, size)
         else:
@@ -337,6 +388,7 @@ def main():
     parser.add_argument("--pause", type=float, default=float(os.environ.get("HOSTILE_PAUSE", "1.0")), help="most seconds that the client beside may wait")
     parser.add_argument("--memory-mib", type=float, default=1024, help="the server's --memory-limit")
     parser.add_argument("--large", action="store_true", help="strings of 60 MB too")
+    parser.add_argument("--scripts", type=int, default=10, help="so many of a hundred are scripts (programs.py)")
     parser.add_argument("--shrink", type=int, default=40, help="steps of shrinking")
     parser.add_argument("--keep", action="store_true", help="write what is found to found/")
     parser.add_argument("--server", help="the binary: the suite starts its own, and a new one after a crash")
@@ -360,7 +412,7 @@ def main():
     for statement in statements(options, rng):
         if count >= options.statements or time.monotonic() > end or (found and not options.go_on):
             break
-        wrong, number = attacker.run(str(statement))
+        wrong, number = attacker.run(statement, rng.choice([0.01, 0.1, 0.3, 1.0]) * options.statement_seconds)
         count += 1
         errors[number] = errors.get(number, 0) + 1
         if wrong:
@@ -371,7 +423,7 @@ def main():
                 print("the server is gone", flush=True)
                 break
             attacker.open()
-        if isinstance(statement, Clause):
+        if isinstance(statement, (Clause, Script)):
             for text in CLEAN_UP:
                 attacker.run(text)
         if count % 200 == 0:

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use mysql_client::{Client, Login};
 
 /// The longest that a server may take to be ready.
-const READY_TIMEOUT: Duration = Duration::from_secs(30);
+const READY_TIMEOUT: Duration = Duration::from_secs(120);
 /// How often it is asked whether it is.
 const POLL: Duration = Duration::from_millis(5);
 

@@ -3,6 +3,8 @@
 //! | target | what gets the bytes | what must hold |
 //! |---|---|---|
 //! | `statement` | the parser | printed and parsed again, the tree is the same |
+//! | `program` | the parser of stored programs and of expressions in the catalog | printed and parsed again, the tree is the same |
+//! | `document` | texts and bytes as JSON documents and paths | printed and parsed again, the document is the same |
 //! | `command` | the server's side of the protocol: login, commands, parameters | no panic |
 //! | `answer` | the client's side: greeting, OK, errors, columns, rows | no panic |
 //! | `row` | a stored row, under layouts of every type | what is valid can be read |
@@ -11,6 +13,7 @@
 //! | `checkpoint` | a checkpoint's head | no panic |
 //! | `backup` | a record of a backup, whose checksum was made to fit, and the end of one | no panic |
 //! | `connection` | a handshake between nodes and frames, whose checksums were made to fit | no panic, no more memory than bytes |
+//! | `peer` | what nodes ask and answer, keys of locks | written again as it was |
 //! | `journal` | a directory whose segment has these bytes in the middle | it opens or says what is damaged |
 //! | `record` | a journal record whose checksum was made to fit | no panic |
 //! | `catalog` | a row of the system table | no panic |
@@ -48,6 +51,16 @@ pub const TARGETS: &[Target] = &[
         name: "statement",
         body: statement,
         corpus: statements,
+    },
+    Target {
+        name: "program",
+        body: program,
+        corpus: programs,
+    },
+    Target {
+        name: "document",
+        body: document,
+        corpus: documents,
     },
     Target {
         name: "command",
@@ -88,6 +101,11 @@ pub const TARGETS: &[Target] = &[
         name: "connection",
         body: net::fuzz::connection,
         corpus: net::fuzz::connections,
+    },
+    Target {
+        name: "peer",
+        body: shard::fuzz::peer,
+        corpus: shard::fuzz::peers,
     },
     Target {
         name: "journal",
@@ -161,6 +179,96 @@ fn statements() -> Vec<Vec<u8>> {
     .iter()
     .map(|sql| [b"\0", sql.as_bytes()].concat())
     .collect()
+}
+
+/// The definition of a stored program with what is in it, or an expression of the catalog.
+fn program(input: &[u8]) {
+    let Some((&choice, text)) = input.split_first() else {
+        return;
+    };
+    let mode = parser::SqlMode::default();
+    if choice & 1 == 1 {
+        let Ok(parsed) = parser::parse_expr(text, mode) else {
+            return;
+        };
+        let printed = parser::printer::expr_to_sql(&parsed);
+        match parser::parse_expr(&printed, mode) {
+            Ok(again) => assert_eq!(again, parsed),
+            Err(error) => assert!(is_too_deep(&error), "{error}: {}", String::from_utf8_lossy(&printed)),
+        }
+        return;
+    }
+    let Ok((statement, _)) = parser::parse_program(text, mode) else {
+        return;
+    };
+    let printed = parser::printer::to_sql(&statement);
+    match parser::parse_program(&printed, mode) {
+        Ok((again, _)) => assert_eq!(again, statement),
+        Err(error) => assert!(is_too_deep(&error), "{error}: {}", String::from_utf8_lossy(&printed)),
+    }
+}
+
+fn is_too_deep(error: &parser::ParseError) -> bool {
+    matches!(error.kind, parser::ParseErrorKind::TooDeep { .. })
+}
+
+fn programs() -> Vec<Vec<u8>> {
+    let programs = [
+        "CREATE PROCEDURE p(IN a INT, OUT b TEXT, INOUT c JSON) COMMENT 'x' SQL SECURITY INVOKER BEGIN DECLARE x, y DECIMAL(5,2) DEFAULT a + 1; \
+         DECLARE e CONDITION FOR SQLSTATE '45000'; DECLARE k CURSOR FOR SELECT 1, x; DECLARE CONTINUE HANDLER FOR e, NOT FOUND, 1062 SET b = 'x'; \
+         OPEN k; FETCH NEXT FROM k INTO x, y; CLOSE k; SIGNAL e SET MESSAGE_TEXT = 'm', MYSQL_ERRNO = 7; RESIGNAL; END",
+        "CREATE DEFINER = u@h PROCEDURE p() l: LOOP IF 1 THEN LEAVE l; ELSEIF 2 THEN ITERATE l; ELSE DO 3; END IF; END LOOP l",
+        "CREATE PROCEDURE p() REPEAT WHILE a DO CASE x WHEN 1 THEN BEGIN END; ELSE SELECT 2 INTO @a; END CASE; END WHILE; UNTIL 1 END REPEAT",
+        "CREATE PROCEDURE p() BEGIN GET STACKED DIAGNOSTICS CONDITION 1 @a = RETURNED_SQLSTATE; PREPARE s FROM 'SELECT 1'; EXECUTE s; CALL p(1, @b); END",
+    ];
+    let expressions = [
+        "(`a` + 1) * JSON_EXTRACT(`b`, '$.x')",
+        "CASE WHEN `a` IN (1, 2) THEN CAST(`b` AS CHAR(3)) ELSE _latin1'x' COLLATE latin1_bin END",
+        "`a` BETWEEN DATE'2020-01-01' AND NOW() + INTERVAL 1 DAY",
+    ];
+    let programs = programs.iter().map(|text| [b"\0", text.as_bytes()].concat());
+    let expressions = expressions.iter().map(|text| [b"\x01", text.as_bytes()].concat());
+    programs.chain(expressions).collect()
+}
+
+fn document(input: &[u8]) {
+    let Some((&choice, bytes)) = input.split_first() else {
+        return;
+    };
+    let parse = |text: &str| types::json::Json::parse(text).ok();
+    if choice & 1 == 0 {
+        let Some(found) = types::json::JsonRef::from_bytes(bytes) else {
+            return;
+        };
+        // Moments and numbers beyond a document's own types are printed as others.
+        if let Some(printed) = parse(&found.to_string()) {
+            let again = parse(&printed.as_ref().to_string());
+            assert_eq!(again.map(|again| again.to_string()), Some(printed.to_string()));
+        }
+        return;
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Some(found) = parse(text) {
+        assert!(types::json::JsonRef::from_bytes(found.as_ref().as_bytes()).is_some());
+        let again = parse(&found.to_string());
+        assert_eq!(again.map(|again| again.to_string()), Some(found.to_string()));
+    }
+    if let Ok(path) = types::json::JsonPath::parse(text) {
+        let again = types::json::JsonPath::parse(&path.to_string());
+        assert_eq!(again.map(|again| again.to_string()), Ok(path.to_string()));
+    }
+}
+
+fn documents() -> Vec<Vec<u8>> {
+    let texts = [
+        r#"{"a": [1, -2.5e10, "x\u00e9\n", null, true], "bb": {"c": 18446744073709551615}}"#,
+        r#"$.a[*]."b c"[last-1 to last]**.d[0]"#,
+        "[[[]], {}, 1.0, \"\"]",
+    ];
+    let mut corpus: Vec<Vec<u8>> = texts.iter().map(|text| [b"\x01", text.as_bytes()].concat()).collect();
+    let made = texts.iter().filter_map(|text| types::json::Json::parse(text).ok());
+    corpus.extend(made.map(|document| [b"\0", document.as_ref().as_bytes()].concat()));
+    corpus
 }
 
 const CLIENT: Capabilities = Capabilities::PROTOCOL_41;

@@ -71,6 +71,13 @@ pub fn is_stringlike(ty: &SqlType) -> bool {
     ty.kind.is_text() || ty.kind.is_binary() || matches!(ty.kind, Bit | Enum | Set | Json)
 }
 
+/// Whether it is a parameter that bytes were given for. They are compared by the collation of what they stand beside, as in MySQL:
+/// many drivers send text as bytes.
+pub fn is_given_bytes(expr: &Expr) -> bool {
+    // A variable of a stored program stands like a column.
+    matches!(expr.kind, ExprKind::Param(_)) && expr.ty.kind.is_binary() && expr.coercibility == Coercibility::Coercible
+}
+
 /// A collation with its standing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Collated {
@@ -205,7 +212,13 @@ pub fn aggregate<'e>(
     let all: Vec<Collated> = operands
         .into_iter()
         .inspect(|_| governor::pause())
-        .map(|operand| Collated::of(operand, connection))
+        .map(|operand| match Collated::of(operand, connection) {
+            collated if compares && is_given_bytes(operand) => Collated {
+                coercibility: Coercibility::Ignorable,
+                ..collated
+            },
+            collated => collated,
+        })
         .collect();
     let Some((first, rest)) = all.split_first() else {
         return Ok(Collated {

@@ -8,11 +8,14 @@ use crate::schema::{Schema, Table, insert_rows};
 
 /// One statement, or a few that belong together.
 pub fn change(rng: &mut Rng, schema: &Schema) -> Vec<String> {
-    let bases = schema.base_tables();
+    let (bases, views) = (schema.base_tables(), schema.changeable_views());
     if bases.is_empty() {
         return Vec::new();
     }
-    let (table, other) = (*rng.pick(&bases), *rng.pick(&bases));
+    let (table, other) = match !views.is_empty() && rng.chance(25) {
+        true => (*rng.pick(&views), *rng.pick(&bases)),
+        false => (*rng.pick(&bases), *rng.pick(&bases)),
+    };
     let one = match rng.below(24) {
         0..=3 => {
             let mut id = rng.between(5, 60);
@@ -35,6 +38,25 @@ pub fn change(rng: &mut Rng, schema: &Schema) -> Vec<String> {
         _ => return transaction(rng, schema),
     };
     vec![one]
+}
+
+/// A change of one table inside of a stored program, whose variables it may name.
+pub fn of_one_table(rng: &mut Rng, table: &Table, variables: &[Name]) -> String {
+    let names: Vec<Name> = [table.names(&table.name).as_slice(), variables].concat();
+    let rows = format!(
+        "{}.id = {}",
+        table.name,
+        Scope::of(variables).expression(rng, crate::kind::Kind::Int, 0)
+    );
+    match rng.below(4) {
+        0 => insert_one(rng, table, "INSERT INTO"),
+        1 => insert_one(rng, table, "REPLACE INTO"),
+        2 => format!("DELETE FROM {} WHERE {rows}", table.name),
+        _ => {
+            let set = assignment(rng, table, &table.name, &names);
+            format!("UPDATE {} SET {set} WHERE {rows}", table.name)
+        }
+    }
 }
 
 /// `UPDATE` or `DELETE` by the primary key, so that every server changes the same rows.

@@ -91,6 +91,24 @@ pub fn difference(sql: &str, ours: &Answer, theirs: &Answer, depth: Depth) -> Op
     }
 }
 
+/// The first difference of the results before the last one.
+pub fn results(sql: &str, ours: &[Answer], theirs: &[Answer], depth: Depth) -> Option<Difference> {
+    let different = || {
+        let pairs = ours.iter().zip(theirs).enumerate();
+        pairs.into_iter().find_map(|(at, (one, other))| {
+            let found = difference(sql, one, other, depth)?;
+            Some(Difference::new(
+                format!("result {}", found.class),
+                format!("result {at}\n{}", found.detail),
+            ))
+        })
+    };
+    different().or_else(|| {
+        let counts = (ours.len(), theirs.len());
+        (counts.0 != counts.1).then(|| Difference::new("results", format!("ours {}, theirs {}", counts.0, counts.1)))
+    })
+}
+
 /// Whether the number of affected rows is a promise.
 fn counts(sql: &str) -> bool {
     ["INSERT", "UPDATE", "DELETE", "REPLACE"]

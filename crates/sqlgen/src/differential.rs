@@ -126,6 +126,10 @@ impl Pair {
             Err(error) => return Ok(lost(&error)),
         };
         let mut difference = compare::difference(sql, &ours, &theirs, depth);
+        if difference.is_none() || sql.starts_with("CALL ") {
+            let earlier = (self.ours.take_earlier(), self.theirs.take_earlier());
+            difference = compare::results(sql, &earlier.0, &earlier.1, depth).or(difference);
+        }
         if matches!(
             theirs,
             Answer::Error {

@@ -11,6 +11,7 @@ mod kind;
 mod node;
 mod parameters;
 mod plan;
+mod program;
 mod query;
 mod rng;
 mod schema;

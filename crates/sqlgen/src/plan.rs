@@ -79,7 +79,7 @@ impl Episode {
     pub fn next(&mut self) -> (String, Role) {
         loop {
             if let Some(sql) = self.waiting.pop_front() {
-                let role = match sql.starts_with("EXECUTE ") {
+                let role = match sql.starts_with("EXECUTE ") || sql.starts_with("SELECT @o") {
                     true => Role::Query,
                     false => Role::Change,
                 };
@@ -96,6 +96,18 @@ impl Episode {
                 25 if self.in_one_session && self.rng.chance(30) => {
                     let statements = self.schema.create_temporary_table(&mut self.rng);
                     self.waiting.extend(statements);
+                }
+                26 if self.in_one_session && self.schema.procedures.len() < 5 => {
+                    let statements = self.schema.create_procedure(&mut self.rng);
+                    self.waiting.extend(statements);
+                }
+                27 if !self.schema.procedures.is_empty() => {
+                    let procedure = self.rng.pick(&self.schema.procedures).clone();
+                    self.waiting.extend(procedure.call(&mut self.rng));
+                }
+                28 if self.schema.tables.len() < 9 && self.rng.chance(50) => {
+                    let view = self.schema.create_changeable_view(&mut self.rng);
+                    self.waiting.extend(view);
                 }
                 25..=28 => self.waiting.extend(self.schema.change(&mut self.rng)),
                 29 if self.schema.tables.len() < 8 => {
@@ -116,6 +128,12 @@ impl Episode {
 
     /// A change that failed leaves the schema as it was.
     pub fn failed(&mut self, sql: &str) {
+        if let Some(rest) = sql.strip_prefix("CREATE PROCEDURE ") {
+            let name = rest.split('(').next().unwrap_or_default();
+            self.schema.procedures.retain(|procedure| procedure.name() != name);
+            self.waiting
+                .retain(|waiting| !waiting.starts_with(&format!("CALL {name}(")));
+        }
         if let Some(rest) = sql
             .strip_prefix("CREATE VIEW ")
             .or_else(|| sql.strip_prefix("CREATE TABLE "))

@@ -57,15 +57,13 @@ impl<'a> Generator<'a> {
         let table = self.rng.pick(&self.schema.tables).clone();
         From {
             sql: format!("{} {alias}", table.name),
-            names: if table.is_view {
-                table.names(&alias).split_off(1)
-            } else {
-                table.names(&alias)
+            names: match table.has_id() {
+                true => table.names(&alias),
+                false => table.names(&alias).split_off(1),
             },
-            ids: if table.is_view {
-                Vec::new()
-            } else {
-                vec![format!("{alias}.id")]
+            ids: match table.has_id() {
+                true => vec![format!("{alias}.id")],
+                false => Vec::new(),
             },
         }
     }
@@ -79,9 +77,10 @@ impl<'a> Generator<'a> {
             *self.rng.pick(&[0, 0, 1, 1, 2])
         };
         for _ in 0..joins {
-            from = match self.rng.chance(10) {
-                true => self.lateral(from),
-                false => {
+            from = match self.rng.below(20) {
+                0 | 1 => self.lateral(from),
+                2 => self.joined_document(from),
+                _ => {
                     let right = self.source(budget - 1);
                     self.join(from, right)
                 }
@@ -150,9 +149,109 @@ impl<'a> Generator<'a> {
         }
     }
 
+    /// Joins JSON_TABLE of a document of the tables before it.
+    fn joined_document(&mut self, left: From) -> From {
+        let (table, kinds) = self.document_table(&left.names);
+        let alias = self.alias();
+        let mut names = left.names.clone();
+        names.extend(columns(&alias, &kinds));
+        let join = *self.rng.pick(&["JOIN", "LEFT JOIN"]);
+        let on = match self.rng.chance(60) {
+            true => "TRUE".to_owned(),
+            false => Scope::of(&names).condition(self.rng, 1),
+        };
+        From {
+            sql: format!("{} {join} {table} {alias} ON {on}", left.sql),
+            names,
+            ids: Vec::new(),
+        }
+    }
+
+    /// `JSON_TABLE(…)` of a document that may name the columns of `outer`.
+    fn document_table(&mut self, outer: &[Name]) -> (String, Vec<Kind>) {
+        let document = match self.rng.chance(50) {
+            true => Scope::of(outer).expression(self.rng, Kind::Json, 1),
+            false => (*self.rng.pick(&[
+                r#"'[{"a": 1, "b": [1, 2]}, {"a": "x", "b": [3]}, {"b": []}, 5, null]'"#,
+                r#"'{"a": [1, "2", 3.5, null, {"a": 4}], "b": {"a": true}}'"#,
+                r#"'[["2021-03-04", "10:11:12"], ["x", -1e3]]'"#,
+            ]))
+            .to_owned(),
+        };
+        let path = *self
+            .rng
+            .pick(&["'$'", "'$[*]'", "'$.a[*]'", "'$.*'", "'$**.a'", "'$[0 to 1]'"]);
+        let mut kinds = Vec::new();
+        let columns = self.document_columns(2, &mut kinds);
+        (format!("JSON_TABLE({document}, {path} COLUMNS ({columns}))"), kinds)
+    }
+
+    fn document_columns(&mut self, depth: usize, kinds: &mut Vec<Kind>) -> String {
+        let mut parts = Vec::new();
+        for _ in 0..self.rng.between(1, 3) {
+            let path = *self
+                .rng
+                .pick(&["'$'", "'$.a'", "'$.b'", "'$[0]'", "'$[1]'", "'$.b[0]'", "'$.*'"]);
+            if depth > 0 && self.rng.chance(20) {
+                let nested = *self.rng.pick(&["'$.b[*]'", "'$[*]'", "'$.a'"]);
+                let columns = self.document_columns(depth - 1, kinds);
+                parts.push(format!("NESTED PATH {nested} COLUMNS ({columns})"));
+                continue;
+            }
+            let name = format!("x{}", kinds.len());
+            let (sql_type, kind) = *self.rng.pick(&[
+                ("INT", Kind::Int),
+                ("TINYINT UNSIGNED", Kind::Int),
+                ("DECIMAL(6,2)", Kind::Decimal),
+                ("DOUBLE", Kind::Double),
+                ("VARCHAR(10)", Kind::Text),
+                ("CHAR(1)", Kind::Text),
+                ("TEXT", Kind::Text),
+                ("DATE", Kind::Date),
+                ("DATETIME", Kind::Datetime),
+                ("TIME", Kind::Time),
+                ("JSON", Kind::Json),
+            ]);
+            let action = |rng: &mut Rng, of: &str| match rng.below(8) {
+                0 => format!(" NULL ON {of}"),
+                1 => format!(" ERROR ON {of}"),
+                2 => format!(
+                    " DEFAULT '{}' ON {of}",
+                    rng.pick(&["1", "true", "\"x\"", "null", "[1]"])
+                ),
+                _ => String::new(),
+            };
+            match self.rng.below(8) {
+                0 => {
+                    parts.push(format!("{name} FOR ORDINALITY"));
+                    kinds.push(Kind::Int);
+                }
+                1 => {
+                    parts.push(format!("{name} INT EXISTS PATH {path}"));
+                    kinds.push(Kind::Int);
+                }
+                _ => {
+                    let (empty, error) = (action(self.rng, "EMPTY"), action(self.rng, "ERROR"));
+                    parts.push(format!("{name} {sql_type} PATH {path}{empty}{error}"));
+                    kinds.push(kind);
+                }
+            }
+        }
+        parts.join(", ")
+    }
+
     fn source(&mut self, budget: usize) -> From {
         if budget == 0 || self.rng.chance(80) {
             return self.one_table();
+        }
+        if self.rng.chance(20) {
+            let (sql, kinds) = self.document_table(&[]);
+            let alias = self.alias();
+            return From {
+                sql: format!("{sql} {alias}"),
+                names: columns(&alias, &kinds),
+                ids: Vec::new(),
+            };
         }
         let inner = self.inner_select(budget - 1);
         let alias = self.alias();

@@ -2,6 +2,7 @@
 
 use crate::expr::{Name, Scope};
 use crate::kind::{self, Index, Kind, TYPES};
+use crate::program::Procedure;
 use crate::rng::Rng;
 
 #[derive(Debug, Clone)]
@@ -21,12 +22,20 @@ pub struct Table {
     /// Names of secondary indexes.
     pub indexes: Vec<String>,
     pub is_view: bool,
+    /// A view whose rows may be changed: it has the columns of a table, `id` among them.
+    pub is_changeable: bool,
     pub is_temporary: bool,
+    /// Expressions that keys are made over, where [`QUALIFIER`] stands before each column.
+    pub expressions: Vec<(String, Kind)>,
 }
+
+/// What stands for a table's alias.
+const QUALIFIER: &str = "\u{1}";
 
 #[derive(Debug, Default)]
 pub struct Schema {
     pub tables: Vec<Table>,
+    pub procedures: Vec<Procedure>,
     counter: usize,
 }
 
@@ -41,7 +50,16 @@ impl Table {
             sql: format!("{alias}.{}", column.name),
             kind: column.kind,
         });
-        std::iter::once(id).chain(columns).collect()
+        let expressions = self.expressions.iter().map(|(sql, kind)| Name {
+            sql: sql.replace(QUALIFIER, &format!("{alias}.")),
+            kind: *kind,
+        });
+        std::iter::once(id).chain(columns).chain(expressions).collect()
+    }
+
+    /// Whether each row has an `id` of its own.
+    pub fn has_id(&self) -> bool {
+        !self.is_view || self.is_changeable
     }
 
     /// The columns that may be written.
@@ -53,6 +71,10 @@ impl Table {
 impl Schema {
     pub fn base_tables(&self) -> Vec<&Table> {
         self.tables.iter().filter(|table| !table.is_view).collect()
+    }
+
+    pub fn changeable_views(&self) -> Vec<&Table> {
+        self.tables.iter().filter(|table| table.is_changeable).collect()
     }
 
     fn fresh(&mut self, prefix: &str) -> String {
@@ -68,7 +90,9 @@ impl Schema {
             columns: Vec::new(),
             indexes: Vec::new(),
             is_view: false,
+            is_changeable: false,
             is_temporary: false,
+            expressions: Vec::new(),
         };
         let id = if rng.chance(25) {
             "id INT PRIMARY KEY AUTO_INCREMENT"
@@ -171,9 +195,16 @@ impl Schema {
         if fitting.is_empty() {
             return None;
         }
+        let fitting: Vec<Column> = fitting.into_iter().cloned().collect();
         let mut parts: Vec<String> = Vec::new();
         for _ in 0..rng.between(1, 2) {
             let column = rng.pick(&fitting);
+            if rng.chance(15) {
+                let (expression, kind) = key_expression(rng, table);
+                parts.push(format!("({})", expression.replace(QUALIFIER, "")));
+                table.expressions.push((expression, kind));
+                continue;
+            }
             if parts
                 .iter()
                 .any(|part| part.split(['(', ' ']).next() == Some(&column.name))
@@ -266,10 +297,86 @@ impl Schema {
             columns: columns.collect(),
             indexes: Vec::new(),
             is_view: true,
+            is_changeable: false,
             is_temporary: false,
+            expressions: Vec::new(),
         });
         name
     }
+
+    /// A view of some columns and rows of a table, or of another such view, that rows are changed through; mostly WITH CHECK OPTION.
+    pub fn create_changeable_view(&mut self, rng: &mut Rng) -> Option<String> {
+        let fitting = |table: &&Table| table.has_id() && !table.is_temporary;
+        let sources: Vec<&Table> = self.tables.iter().filter(fitting).collect();
+        if sources.is_empty() {
+            return None;
+        }
+        let source = (*rng.pick(&sources)).clone();
+        let columns: Vec<Column> = source.columns.iter().filter(|_| rng.chance(80)).cloned().collect();
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        let condition = Scope::of(&source.names(&source.name)).condition(rng, 1);
+        let option = *rng.pick(&[
+            "",
+            " WITH CHECK OPTION",
+            " WITH LOCAL CHECK OPTION",
+            " WITH CASCADED CHECK OPTION",
+        ]);
+        let name = self.fresh("v");
+        let sql = format!(
+            "CREATE VIEW {name} AS SELECT {} FROM {} WHERE {condition}{option}",
+            [vec!["id"], names].concat().join(", "),
+            source.name
+        );
+        self.tables.push(Table {
+            name,
+            columns,
+            indexes: Vec::new(),
+            is_view: true,
+            is_changeable: true,
+            is_temporary: false,
+            expressions: Vec::new(),
+        });
+        Some(sql)
+    }
+
+    /// A procedure, and calls of it.
+    pub fn create_procedure(&mut self, rng: &mut Rng) -> Vec<String> {
+        let name = self.fresh("p");
+        let (sql, procedure) = Procedure::create(rng, self, name);
+        let mut statements = vec![sql];
+        statements.extend(procedure.call(rng));
+        self.procedures.push(procedure);
+        statements
+    }
+}
+
+/// An expression over the columns that a key can be made over.
+fn key_expression(rng: &mut Rng, table: &Table) -> (String, Kind) {
+    let names: Vec<Name> = plain_names(table)
+        .into_iter()
+        .map(|name| Name {
+            sql: format!("{QUALIFIER}{}", name.sql),
+            kind: name.kind,
+        })
+        .collect();
+    let (kind, cast) = *rng.pick(&[
+        (Kind::Int, "CAST(? AS SIGNED)"),
+        (Kind::Int, "?"),
+        (Kind::Decimal, "CAST(? AS DECIMAL(20,4))"),
+        (Kind::Double, "?"),
+        (Kind::Text, "CAST(? AS CHAR(20))"),
+        (
+            Kind::Text,
+            "CAST(? AS CHAR(30) CHARACTER SET utf8mb4) COLLATE utf8mb4_0900_bin",
+        ),
+        (Kind::Text, "?"),
+        (Kind::Date, "CAST(? AS DATE)"),
+        (Kind::Datetime, "CAST(? AS DATETIME(3))"),
+        (Kind::Time, "CAST(? AS TIME)"),
+    ]);
+    let depth = rng.between(1, 2) as usize;
+    let of = Scope::of(&names).expression(rng, kind, depth);
+    (format!("({})", cast.replace('?', &of)), kind)
 }
 
 /// The columns without an alias.

@@ -397,7 +397,7 @@ pub const SUITES: &[Suite] = &[
         needs: &["python3"],
         with_server: true,
         server_flags: &["--memory-limit", "1GiB"],
-        time_limit: minutes(10),
+        time_limit: minutes(20),
         command: |context| {
             let mut python = tools::python(context)?;
             python.arg(context.root.join("tests/abuse/suite.py"));

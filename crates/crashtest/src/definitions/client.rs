@@ -7,13 +7,13 @@ use anyhow::{Context, Result, bail, ensure};
 use mysql_client::{Answer, Client};
 
 use super::generate::Generator;
-use super::model::{Column, ForeignKey, Key, Operation, State, Table};
+use super::model::{Body, Column, ForeignKey, Key, Operation, State, Table};
 
 /// What a statement may be answered with: waits that were ended, and what is wrong with names, rows and keys.
-const EXPECTED: [u16; 48] = [
+const EXPECTED: [u16; 52] = [
     1005, 1007, 1008, 1022, 1025, 1046, 1049, 1066, 1050, 1051, 1054, 1060, 1061, 1062, 1072, 1088, 1090, 1091, 1101,
     1137, 1146, 1205, 1213, 1215, 1216, 1217, 1264, 1317, 1347, 1356, 1364, 1406, 1412, 1449, 1451, 1452, 1553, 1701,
-    1822, 1824, 1826, 1828, 1829, 1832, 1833, 3730, 3780, 1136,
+    1822, 1824, 1826, 1828, 1829, 1832, 1833, 3730, 3780, 1136, 1304, 1305, 1369, 3837,
 ];
 /// No majority, or none that is known.
 const UNAVAILABLE: u16 = 1047;
@@ -231,10 +231,9 @@ impl Memory {
 
     /// Asks what the database is, which must be one of the candidates. `None`: the server has gone.
     pub fn settle(&mut self, client: &mut Client) -> Result<Option<()>> {
-        let Some(mut actual) = read(client, &self.database)? else {
+        let Some(actual) = read(client, &self.database)? else {
             return Ok(None);
         };
-        actual.views.sort();
         if !self.candidates.contains(&actual) {
             let differences = self.candidates.iter().map(|candidate| actual.difference(candidate));
             let differences: Vec<String> = differences.collect();
@@ -335,9 +334,24 @@ fn read(client: &mut Client, database: &str) -> Result<Option<State>> {
         "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = '{database}' ORDER BY 1"
     ) {
         match row[1].as_str() {
-            "VIEW" => state.views.push(row[0].clone()),
+            "VIEW" => {}
             _ => drop(state.tables.insert(row[0].clone(), Table::default())),
         }
+    }
+    for row in ask!(
+        "SELECT table_name, LOWER(view_definition) FROM information_schema.views WHERE table_schema = '{database}' ORDER BY 1"
+    ) {
+        let named = row[1].split_once(" from ").and_then(|(_, rest)| rest.split(' ').next());
+        let table = named
+            .and_then(|name| name.split('`').rev().nth(1))
+            .with_context(|| row[1].clone())?;
+        state.views.insert(row[0].clone(), table.to_owned());
+    }
+    for row in ask!(
+        "SELECT routine_name, routine_definition FROM information_schema.routines WHERE routine_schema = '{database}'"
+    ) {
+        let body = Body::parse(&row[1]).with_context(|| format!("a procedure with {}", row[1]))?;
+        state.procedures.insert(row[0].clone(), body);
     }
     for row in ask!(
         "SELECT table_name, column_name, data_type FROM information_schema.columns \
@@ -354,15 +368,17 @@ fn read(client: &mut Client, database: &str) -> Result<Option<State>> {
         });
     }
     for row in ask!(
-        "SELECT table_name, index_name, column_name, non_unique FROM information_schema.statistics \
+        "SELECT table_name, index_name, COALESCE(column_name, expression), non_unique, column_name IS NULL FROM information_schema.statistics \
          WHERE table_schema = '{database}' AND index_name <> 'PRIMARY' ORDER BY table_name, index_name, seq_in_index"
     ) {
         let table = state.tables.get_mut(&row[0]).context("an index of no table")?;
         let key = table.keys.entry(row[1].clone()).or_insert(Key {
             is_unique: row[3] == "0",
+            is_computed: row[4] == "1",
             columns: Vec::new(),
         });
-        key.columns.push(row[2].clone());
+        // Of an expression the column that it names.
+        key.columns.push(row[2].split('`').nth(1).unwrap_or(&row[2]).to_owned());
     }
     for row in ask!(
         "SELECT k.table_name, k.constraint_name, k.column_name, k.referenced_table_name, r.delete_rule \

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use env::SeededRandom;
 
-use super::model::{Action, Added, Column, ForeignKey, Key, Operation, Row, State, Table};
+use super::model::{Action, Added, Body, Column, ForeignKey, Key, Operation, Row, State, Table};
 
 /// Few names, so that they meet.
 const TABLES: [&str; 5] = ["t1", "t2", "t3", "t4", "t5"];
@@ -12,6 +12,7 @@ const COLUMNS: [&str; 4] = ["a", "b", "c", "d"];
 const KEYS: [&str; 3] = ["k1", "k2", "k3"];
 const FOREIGN_KEYS: [&str; 3] = ["f1", "f2", "f3"];
 const VIEWS: [&str; 2] = ["v1", "v2"];
+const PROCEDURES: [&str; 2] = ["p1", "p2"];
 const TYPES: [&str; 3] = ["bigint", "int", "decimal"];
 const IDS: u64 = 200;
 const ROWS_MAX: usize = 400;
@@ -108,12 +109,21 @@ impl Generator {
             }
             50..=51 => Operation::CreateView(self.of(&VIEWS).to_owned(), table),
             52 => Operation::DropView(self.of(&VIEWS).to_owned()),
-            53..=55 => Operation::Nothing(self.temporary(&table)),
+            53 => Operation::Nothing(self.temporary(&table)),
+            54 => match self.one_in(3) {
+                true => Operation::UpdateThrough(self.of(&VIEWS).to_owned(), self.ids()),
+                false => Operation::DeleteThrough(self.of(&VIEWS).to_owned(), self.ids()),
+            },
+            55 => match self.one_in(3) {
+                true => Operation::DropProcedure(self.of(&PROCEDURES).to_owned()),
+                false => Operation::CreateProcedure(self.of(&PROCEDURES).to_owned(), self.body(state, table)),
+            },
             56..=79 => {
                 let columns = state.tables.get(&table).map_or(1, |table| table.columns.len());
                 Operation::Insert(table, self.rows(columns))
             }
-            80..=91 => {
+            80..=82 => Operation::Call(self.of(&PROCEDURES).to_owned()),
+            83..=91 => {
                 let column = self.column(state.tables.get(&table));
                 Operation::Update(table, column, self.below(5) as i64 + 1, self.ids())
             }
@@ -125,6 +135,16 @@ impl Generator {
                 let ids = if is_full { (0, i64::MAX) } else { self.ids() };
                 Operation::Delete(table, ids)
             }
+        }
+    }
+
+    fn body(&self, state: &State, table: String) -> Body {
+        let column = self.column(state.tables.get(&table));
+        Body {
+            column: (!self.one_in(3)).then_some(column),
+            table,
+            by: self.below(5) as i64 + 1,
+            ids: self.ids(),
         }
     }
 
@@ -148,6 +168,7 @@ impl Generator {
             table.columns[0].ty = "bigint";
             let key = Key {
                 is_unique: false,
+                is_computed: false,
                 columns: vec![table.columns[0].name.clone()],
             };
             table.keys.insert("k2".to_owned(), key);
@@ -172,6 +193,7 @@ impl Generator {
         }
         Key {
             is_unique: self.one_in(4),
+            is_computed: self.one_in(4),
             columns,
         }
     }
@@ -209,7 +231,7 @@ impl Generator {
             16 => Action::DropKey(self.of(&KEYS).to_owned()),
             17..=18 => {
                 self.next_key += 1;
-                let begins = |key: &&Key| key.columns.len() == 1;
+                let begins = |key: &&Key| key.columns.len() == 1 && !key.is_computed;
                 let keys: BTreeMap<String, Key> = table.map(|table| table.keys.clone()).unwrap_or_default();
                 match keys.values().find(begins) {
                     // One that needs no index of its own.
@@ -260,7 +282,7 @@ impl Generator {
         let (table, other) = (self.of(&["s1", "s2", "s3"]), self.of(&["s1", "s2", "s3"]));
         let column = self.of(&COLUMNS);
         let (from, to) = self.ids();
-        match self.below(30) {
+        match self.below(36) {
             0 => format!("ALTER TABLE shared.{table} ADD COLUMN {column} INT DEFAULT 7"),
             1 => format!("ALTER TABLE shared.{table} DROP COLUMN {column}"),
             2 => format!("ALTER TABLE shared.{table} ADD COLUMN {column} BIGINT DEFAULT (p + 1), ALGORITHM = COPY"),
@@ -287,6 +309,16 @@ impl Generator {
             23 => format!("INSERT INTO shared.{table} (p) VALUES (NULL), (NULL), (NULL)"),
             24..=26 => format!("UPDATE shared.{table} SET p = NULL WHERE id BETWEEN {from} AND {to}"),
             27 => format!("SELECT id FROM shared.{table} WHERE id < 50 FOR UPDATE"),
+            28 => format!("CREATE INDEX e ON shared.{table} ((p + 1))"),
+            29 => format!("DROP INDEX e ON shared.{table}"),
+            30 => format!("SELECT COUNT(*) FROM shared.{table} WHERE p + 1 = 7"),
+            31 => format!(
+                "CREATE PROCEDURE shared.move() BEGIN DECLARE n INT DEFAULT 0; WHILE n < 3 DO SET n = n + 1; \
+                 UPDATE shared.{table} SET p = NULL WHERE id = n; DELETE FROM shared.{other} WHERE id = n; END WHILE; END"
+            ),
+            32 => "DROP PROCEDURE IF EXISTS shared.move".to_owned(),
+            33 => "CALL shared.move()".to_owned(),
+            34 => "DELETE FROM shared.v WHERE id = 7".to_owned(),
             _ => format!("DELETE FROM shared.{table} WHERE id BETWEEN {from} AND {to}"),
         }
     }

@@ -12,7 +12,21 @@ pub type Row = Vec<Option<i64>>;
 pub struct State {
     pub exists: bool,
     pub tables: BTreeMap<String, Table>,
-    pub views: Vec<String>,
+    /// Views WITH CHECK OPTION of the ids below [`VIEW_END`], and the tables that they name.
+    pub views: BTreeMap<String, String>,
+    pub procedures: BTreeMap<String, Body>,
+}
+
+/// Views show the ids below.
+pub const VIEW_END: i64 = 100;
+
+/// The one statement of a procedure: an UPDATE of a column, or a DELETE.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    pub table: String,
+    pub column: Option<String>,
+    pub by: i64,
+    pub ids: (i64, i64),
 }
 
 /// A table with a primary key `id`, and other columns of whole numbers.
@@ -33,6 +47,8 @@ pub struct Column {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     pub is_unique: bool,
+    /// Its first part is the column plus one, an expression.
+    pub is_computed: bool,
     pub columns: Vec<String>,
 }
 
@@ -60,6 +76,12 @@ pub enum Operation {
     Alter(String, Vec<Action>),
     CreateView(String, String),
     DropView(String),
+    DeleteThrough(String, (i64, i64)),
+    /// Moves ids out of the view, which its CHECK OPTION does not allow.
+    UpdateThrough(String, (i64, i64)),
+    CreateProcedure(String, Body),
+    DropProcedure(String),
+    Call(String),
     /// Temporary tables leave nothing.
     Nothing(String),
     Insert(String, Vec<(i64, Row)>),
@@ -97,7 +119,13 @@ impl Operation {
     pub fn is_definition(&self) -> bool {
         !matches!(
             self,
-            Operation::Insert(..) | Operation::Update(..) | Operation::Delete(..) | Operation::Nothing(_)
+            Operation::Insert(..)
+                | Operation::Update(..)
+                | Operation::Delete(..)
+                | Operation::DeleteThrough(..)
+                | Operation::UpdateThrough(..)
+                | Operation::Call(_)
+                | Operation::Nothing(_)
         )
     }
 
@@ -131,8 +159,21 @@ impl Operation {
                 let actions: Vec<String> = actions.iter().map(Action::sql).collect();
                 format!("ALTER TABLE {name} {}", actions.join(", "))
             }
-            Operation::CreateView(name, table) => format!("CREATE OR REPLACE VIEW {name} AS SELECT id FROM {table}"),
+            Operation::CreateView(name, table) => format!(
+                "CREATE OR REPLACE VIEW {name} AS SELECT id FROM {table} WHERE id < {VIEW_END} WITH CHECK OPTION"
+            ),
             Operation::DropView(name) => format!("DROP VIEW {name}"),
+            Operation::DeleteThrough(name, (from, to)) => {
+                format!("DELETE FROM {name} WHERE id BETWEEN {from} AND {to}")
+            }
+            Operation::UpdateThrough(name, (from, to)) => {
+                format!("UPDATE {name} SET id = id + {VIEW_END} WHERE id BETWEEN {from} AND {to}")
+            }
+            Operation::CreateProcedure(name, body) => {
+                format!("CREATE PROCEDURE {name}() {}", body.operation().sql(database))
+            }
+            Operation::DropProcedure(name) => format!("DROP PROCEDURE {name}"),
+            Operation::Call(name) => format!("CALL {name}()"),
             Operation::Nothing(sql) => sql.clone(),
             Operation::Insert(name, rows) => {
                 let value = |value: &Option<i64>| value.map_or("NULL".to_owned(), |value| value.to_string());
@@ -151,10 +192,65 @@ impl Operation {
     }
 }
 
+impl Body {
+    pub fn operation(&self) -> Operation {
+        match &self.column {
+            Some(column) => Operation::Update(self.table.clone(), column.clone(), self.by, self.ids),
+            None => Operation::Delete(self.table.clone(), self.ids),
+        }
+    }
+
+    /// From its text, as [`Operation::sql`] has written it.
+    pub fn parse(text: &str) -> Option<Body> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let ids = |from: &str, to: &str| Some((from.parse().ok()?, to.parse().ok()?));
+        Some(match words[..] {
+            [
+                "UPDATE",
+                table,
+                "SET",
+                column,
+                "=",
+                _,
+                "+",
+                by,
+                "WHERE",
+                "id",
+                "BETWEEN",
+                from,
+                "AND",
+                to,
+            ] => Body {
+                table: table.to_owned(),
+                column: Some(column.to_owned()),
+                by: by.parse().ok()?,
+                ids: ids(from, to)?,
+            },
+            ["DELETE", "FROM", table, "WHERE", "id", "BETWEEN", from, "AND", to] => Body {
+                table: table.to_owned(),
+                column: None,
+                by: 0,
+                ids: ids(from, to)?,
+            },
+            _ => return None,
+        })
+    }
+}
+
 impl Key {
     fn sql(&self, name: &str) -> String {
         let kind = if self.is_unique { "UNIQUE KEY" } else { "KEY" };
-        format!("{kind} {name} ({})", self.columns.join(", "))
+        let part = |(at, column): (usize, &String)| match self.is_computed && at == 0 {
+            true => format!("({column} + 1)"),
+            false => column.clone(),
+        };
+        let parts: Vec<String> = self.columns.iter().enumerate().map(part).collect();
+        format!("{kind} {name} ({})", parts.join(", "))
+    }
+
+    /// Whether the column can neither go nor be renamed.
+    fn depends_on(&self, column: &str) -> bool {
+        self.is_computed && self.columns.first().is_some_and(|first| first == column)
     }
 }
 
@@ -197,12 +293,10 @@ impl State {
     /// What is here and not there, and the other way round.
     pub fn difference(&self, other: &State) -> String {
         let mut text = String::new();
-        if (self.exists, &self.views) != (other.exists, &other.views) {
-            text += &format!(
-                "{:?}, not {:?}; ",
-                (self.exists, &self.views),
-                (other.exists, &other.views)
-            );
+        let own = (self.exists, &self.views, &self.procedures);
+        let others = (other.exists, &other.views, &other.procedures);
+        if own != others {
+            text += &format!("{own:?}, not {others:?}; ");
         }
         let names: BTreeSet<&String> = self.tables.keys().chain(other.tables.keys()).collect();
         for name in names {
@@ -266,13 +360,26 @@ impl State {
                     self.rename(name, to)?;
                 }
             }
-            Operation::CreateView(name, _) => {
-                if !self.views.contains(name) {
-                    self.views.push(name.clone());
-                    self.views.sort();
-                }
+            Operation::CreateView(name, table) => drop(self.views.insert(name.clone(), table.clone())),
+            Operation::DropView(name) => drop(self.views.remove(name)?),
+            Operation::DeleteThrough(view, ids) => {
+                let table = self.views.get(view)?.clone();
+                self.delete_between(&table, (ids.0, ids.1.min(VIEW_END - 1)))?;
             }
-            Operation::DropView(name) => self.views.retain(|view| view != name),
+            Operation::UpdateThrough(view, (from, to)) => {
+                let table = self.tables.get(self.views.get(view)?)?;
+                let leaves = |(id, _): (&i64, &Row)| (*from..=*to).contains(id) && *id < VIEW_END;
+                (!table.rows.iter().any(leaves)).then_some(())?;
+            }
+            Operation::CreateProcedure(name, body) => {
+                let is_new = self.procedures.insert(name.clone(), body.clone()).is_none();
+                (self.exists && is_new).then_some(())?;
+            }
+            Operation::DropProcedure(name) => drop(self.procedures.remove(name)?),
+            Operation::Call(name) => {
+                let operation = self.procedures.get(name)?.operation();
+                self.apply(&operation)?;
+            }
             Operation::Nothing(_) => {}
             Operation::Insert(name, rows) => {
                 let table = self.tables.get_mut(name)?;
@@ -288,23 +395,24 @@ impl State {
                     row[at] = row[at].map(|value| value + by);
                 }
             }
-            Operation::Delete(name, (from, to)) => {
-                let ids: Vec<i64> = self
-                    .tables
-                    .get(name)?
-                    .rows
-                    .range(from..=to)
-                    .map(|(id, _)| *id)
-                    .collect();
-                ids.into_iter().for_each(|id| self.delete(name, id));
-            }
+            Operation::Delete(name, ids) => self.delete_between(name, *ids)?,
         }
         Some(())
     }
 
     fn add(&mut self, name: &str, table: Table) -> Option<()> {
-        let is_free = self.exists && !self.tables.contains_key(name) && !self.views.iter().any(|view| view == name);
+        let is_free = self.exists && !self.tables.contains_key(name) && !self.views.contains_key(name);
         is_free.then(|| drop(self.tables.insert(name.to_owned(), table)))
+    }
+
+    fn delete_between(&mut self, name: &str, (from, to): (i64, i64)) -> Option<()> {
+        let rows = &self.tables.get(name)?.rows;
+        let ids: Vec<i64> = match from <= to {
+            true => rows.range(from..=to).map(|(id, _)| *id).collect(),
+            false => Vec::new(),
+        };
+        ids.into_iter().for_each(|id| self.delete(name, id));
+        Some(())
     }
 
     /// A row, and those that refer to it and go with it.
@@ -360,6 +468,7 @@ impl Table {
                 }
             }
             Action::DropColumn(name) => {
+                (!self.keys.values().any(|key| key.depends_on(name))).then_some(())?;
                 let at = self.position(name)?;
                 self.columns.remove(at);
                 for row in self.rows.values_mut() {
@@ -371,6 +480,7 @@ impl Table {
                 self.keys.retain(|_, key| !key.columns.is_empty());
             }
             Action::RenameColumn(from, to) => {
+                (!self.keys.values().any(|key| key.depends_on(from))).then_some(())?;
                 let at = self.position(from)?;
                 self.columns[at].name.clone_from(to);
                 let in_keys = self.keys.values_mut().flat_map(|key| &mut key.columns);

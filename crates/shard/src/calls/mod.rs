@@ -21,7 +21,7 @@ mod freshest;
 mod guest;
 mod home;
 mod ids;
-mod message;
+pub(crate) mod message;
 mod waits;
 
 pub(crate) use guest::Remote;

@@ -157,9 +157,15 @@ impl<'a> RowChanger<'a> {
             if is_same(&generated.sources) {
                 continue;
             }
+            let column = generated.column;
+            let told = self.ctx.with_warnings(|warnings| warnings.iter().len());
             let value = generated.expr.eval(values, self.ctx);
-            let value = value.and_then(|value| self.assign(generated.column, value));
-            values[generated.column] = value.map_err(|error| self.told_of_index(generated.column, error))?;
+            let value = value.and_then(|value| self.assign(column, value));
+            if self.table.def.columns[column].hidden {
+                let word = |error| self.told_of_index(column, error);
+                self.ctx.with_warnings(|warnings| warnings.reword(told, word));
+            }
+            values[column] = value.map_err(|error| self.told_of_index(column, error))?;
         }
         for check in &self.rules.checks {
             if is_same(&check.sources) {
@@ -182,17 +188,17 @@ impl<'a> RowChanger<'a> {
         stays_in_views(&self.rules.views, values, self.ignore, self.ctx)
     }
 
-    /// What is wrong with the value of a key part that is an expression, is told of its index: 3751, 3752.
+    /// What is wrong with the value of a key part that is an expression, is told of its index: 3751, 3752, 3907.
     fn told_of_index(&self, column: usize, error: SqlError) -> SqlError {
         let def = &self.table.def;
         let kind = match error.kind() {
-            ErrorKind::TruncatedWrongValue | ErrorKind::DataTooLong | ErrorKind::DataTruncated => {
-                ErrorKind::DataTruncatedFunctionalIndex
-            }
+            ErrorKind::TruncatedWrongValue | ErrorKind::DataTruncated => ErrorKind::DataTruncatedFunctionalIndex,
+            ErrorKind::DataTooLong => ErrorKind::DataTooLongFunctionalIndex,
             ErrorKind::OutOfRange => ErrorKind::DataOutOfRangeFunctionalIndex,
             _ => return error,
         };
         match def.index_of_hidden(column).filter(|_| def.columns[column].hidden) {
+            Some(index) if kind == ErrorKind::DataTooLongFunctionalIndex => SqlError::new(kind, &[&index.name]),
             Some(index) => SqlError::new(kind, &[&index.name, &self.ctx.row_number()]),
             None => error,
         }

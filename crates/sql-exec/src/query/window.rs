@@ -7,7 +7,7 @@ use governor::stepwise::Stepwise;
 use parser::ast::FrameUnit;
 use sql_expr::aggregate::{Accumulator, write_group_key};
 use sql_expr::sort::{SortKey, compare_keys};
-use sql_expr::{AggregateCall, EvalContext, Expr};
+use sql_expr::{AggregateCall, EvalContext, Expr, ExprKind};
 use sql_plan::limit_value;
 use sql_plan::query::{FrameEdge, WindowKind, WindowPlan};
 use types::{ErrorKind, SqlError, SqlResult, Value};
@@ -16,6 +16,7 @@ use types::{ErrorKind, SqlError, SqlResult, Value};
 /// ORDER BY does not tell apart comes in that order.
 pub fn compute(windows: &[WindowPlan], rows: &mut [Vec<Value>], ctx: &EvalContext<'_>) -> SqlResult<()> {
     for window in windows {
+        check_numbers(window, ctx)?;
         let by_value = |expr: &Expr| SortKey {
             expr: expr.clone(),
             descending: false,
@@ -70,6 +71,53 @@ pub fn compute(windows: &[WindowPlan], rows: &mut [Vec<Value>], ctx: &EvalContex
                 governor::tick()?;
                 *place = row;
             }
+        }
+    }
+    Ok(())
+}
+
+/// What parameters have made of the numbers of a window, which are looked at whether there are rows or not: 1210 for those of
+/// functions, 3586 for the ends of a frame. NTH_VALUE of the row NULL is NULL.
+fn check_numbers(window: &WindowPlan, ctx: &EvalContext<'_>) -> SqlResult<()> {
+    let parameter = |expr: &Expr| match expr.kind {
+        ExprKind::Param(_) => expr.eval(&[], ctx).map(Some),
+        _ => Ok(None),
+    };
+    let wrong_argument = || SqlError::new(ErrorKind::WrongArguments, &[&window.kind.name()]);
+    let is_negative = |value: &Value| matches!(value, Value::Int(number) if *number < 0);
+    match &window.kind {
+        WindowKind::Lead {
+            offset: Some(offset), ..
+        } => {
+            if let Some(value) = parameter(offset)?
+                && (value.is_null() || is_negative(&value))
+            {
+                return Err(wrong_argument());
+            }
+        }
+        WindowKind::NthValue(_, row) => {
+            if let Some(value) = parameter(row)?
+                && (is_negative(&value) || matches!(value, Value::Int(0) | Value::UInt(0)))
+            {
+                return Err(wrong_argument());
+            }
+        }
+        WindowKind::Ntile(buckets) => {
+            if let Some(value) = parameter(buckets)?
+                && !matches!(value, Value::Int(1..) | Value::UInt(1..))
+            {
+                return Err(wrong_argument());
+            }
+        }
+        _ => {}
+    }
+    let Some(frame) = &window.frame else { return Ok(()) };
+    for edge in [&frame.start, &frame.end] {
+        if let FrameEdge::Preceding(by) | FrameEdge::Following(by) = edge
+            && let Some(value) = parameter(by)?
+            && (value.is_null() || is_negative(&value))
+        {
+            return Err(SqlError::new(ErrorKind::WindowFrameIllegal, &[&window.name]));
         }
     }
     Ok(())
@@ -225,6 +273,9 @@ fn frame_value<'r>(
         WindowKind::FirstValue(value) if !frame.is_empty() => value.eval(row(frame.start), ctx),
         WindowKind::LastValue(value) if !frame.is_empty() => value.eval(row(frame.end - 1), ctx),
         WindowKind::NthValue(value, n) if !frame.is_empty() => {
+            if n.eval(row(frame.start), ctx)?.is_null() {
+                return Ok(Value::Null);
+            }
             let n = limit_of(n, row(frame.start), ctx)?;
             match n
                 .checked_sub(1)

@@ -11,6 +11,7 @@ use regex::Captures;
 
 use super::args::{Args, Inference, string_type};
 use super::{Function, between};
+use crate::collation::is_given_bytes;
 use crate::pattern::{Flags, Limits, Pattern};
 
 pub const FUNCTIONS: &[Function] = &[
@@ -37,6 +38,9 @@ enum Standing {
 }
 
 fn standing(inference: &Inference<'_>, arg: usize) -> Standing {
+    if is_given_bytes(&inference.args[arg]) {
+        return Standing::Neither;
+    }
     match &inference.args[arg].ty {
         ty if ty.collation == CollationId::BINARY => match ty.kind {
             TypeKind::VarBinary => Standing::Bytes,
@@ -87,7 +91,7 @@ fn infer_substr(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 fn infer_replace(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     searching_collation(inference)?;
     // Beside bytes of any kind a literal becomes a binary string, and as such meets the replacement.
-    let is_bytes = |arg: usize| inference.args[arg].ty.kind.is_binary();
+    let is_bytes = |arg: usize| inference.args[arg].ty.kind.is_binary() && !is_given_bytes(&inference.args[arg]);
     let becomes = |arg: usize, other: usize| match standing(inference, arg) {
         Standing::Text(_) if is_bytes(other) && inference.literal(arg).is_some() => Standing::Bytes,
         standing => standing,

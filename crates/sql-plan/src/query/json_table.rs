@@ -11,7 +11,7 @@ use parser::ast;
 use sql_api::result::ResultColumn;
 use sql_expr::Expr;
 use sql_expr::convert::json_into_column;
-use types::json::{Json, JsonPath};
+use types::json::{Json, JsonPath, JsonView};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 use crate::column_type::column_type;
@@ -84,7 +84,8 @@ impl JsonTablePlan {
             alias: &table.alias,
             shown: Vec::new(),
         };
-        let root = builder.level(&table.path, &table.columns)?;
+        let mut root = builder.level(&table.path, &table.columns)?;
+        builder.store_defaults(&mut root)?;
         let columns = builder.shown;
         let plan = JsonTablePlan {
             document,
@@ -143,12 +144,12 @@ impl Builder<'_, '_> {
         }
         let on_empty = match &written.on_empty {
             Some(ast::JsonOnResponse::Error) => OnEmpty::Error,
-            Some(ast::JsonOnResponse::Default(tree)) => OnEmpty::Value(self.default(tree, &name, &ty)?),
+            Some(ast::JsonOnResponse::Default(tree)) => OnEmpty::Value(default_of(tree, &name, &ty)?),
             None | Some(ast::JsonOnResponse::Null) => OnEmpty::Value(Value::Null),
         };
         let on_error = match &written.on_error {
             Some(ast::JsonOnResponse::Error) => OnError::Error,
-            Some(ast::JsonOnResponse::Default(tree)) => OnError::Value(self.default(tree, &name, &ty)?),
+            Some(ast::JsonOnResponse::Default(tree)) => OnError::Value(default_of(tree, &name, &ty)?),
             None | Some(ast::JsonOnResponse::Null) => OnError::Value(Value::Null),
         };
         Ok(JsonTableColumn::Path {
@@ -161,27 +162,38 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// A default is the text of a document; it is stored as what the path finds is.
-    fn default(&self, tree: &ast::Expr, column: &str, ty: &SqlType) -> SqlResult<Value> {
-        let ast::Expr::Literal(ast::Literal::String(text)) = tree else {
-            return Err(SqlError::not_supported(
-                "non-string DEFAULT value for a column in a JSON_TABLE expression",
-            ));
-        };
-        let text = String::from_utf8_lossy(text);
-        let parsed = Json::parse(&text);
-        governor::check()?;
-        let json = parsed.map_err(|error| {
-            SqlError::new(
-                ErrorKind::InvalidJsonTextInParam,
-                &[&1, &"JSON_TABLE", &error.message, &error.position],
-            )
-        })?;
-        let stored = json_into_column(json.as_ref(), ty, column, true, &self.planner.ctx);
-        stored.map_err(|error| match error.kind() {
-            ErrorKind::WrongJsonTableValue => SqlError::new(ErrorKind::InvalidDefault, &[&column]),
-            _ => error,
-        })
+    /// Makes values of the columns of all defaults, once each of them is known to be a document that may be one.
+    fn store_defaults(&self, level: &mut JsonLevel) -> SqlResult<()> {
+        governor::descend()?;
+        for column in &mut level.columns {
+            governor::tick()?;
+            let JsonTableColumn::Path {
+                name,
+                ty,
+                on_empty,
+                on_error,
+                ..
+            } = column
+            else {
+                continue;
+            };
+            let store = |value: &mut Value| -> SqlResult<()> {
+                if let Value::Json(document) = value {
+                    *value = json_into_column(document.as_ref(), ty, name, true, &self.planner.ctx)?;
+                }
+                Ok(())
+            };
+            if let OnEmpty::Value(value) = on_empty {
+                store(value)?;
+            }
+            if let OnError::Value(value) = on_error {
+                store(value)?;
+            }
+        }
+        level
+            .nested
+            .iter_mut()
+            .try_for_each(|nested| self.store_defaults(nested))
     }
 
     /// The place of a column in the row.
@@ -197,6 +209,29 @@ impl Builder<'_, '_> {
             ..ResultColumn::computed(name.as_str(), ty)
         });
         Ok(self.shown.len() - 1)
+    }
+}
+
+/// A default is the text of a document, of a scalar unless the column is one of documents. It is stored as what the path finds is.
+fn default_of(tree: &ast::Expr, column: &str, ty: &SqlType) -> SqlResult<Value> {
+    let ast::Expr::Literal(ast::Literal::String(text)) = tree else {
+        return Err(SqlError::not_supported(
+            "non-string DEFAULT value for a column in a JSON_TABLE expression",
+        ));
+    };
+    let text = String::from_utf8_lossy(text);
+    let parsed = Json::parse(&text);
+    governor::check()?;
+    let json = parsed.map_err(|error| {
+        SqlError::new(
+            ErrorKind::InvalidJsonTextInParam,
+            &[&1, &"JSON_TABLE", &error.message, &error.position],
+        )
+    })?;
+    let is_scalar = !matches!(json.as_ref().view(), JsonView::Array(_) | JsonView::Object(_));
+    match is_scalar || ty.kind == types::TypeKind::Json {
+        true => Ok(Value::Json(json)),
+        false => Err(SqlError::new(ErrorKind::InvalidDefault, &[&column])),
     }
 }
 

@@ -10,6 +10,8 @@ use super::scope::QueryScope;
 /// One window function of a query block.
 #[derive(Debug, Clone)]
 pub struct WindowPlan {
+    /// Of the window, for errors.
+    pub name: String,
     pub kind: WindowKind,
     pub partition: Vec<Expr>,
     pub order: Vec<SortKey>,
@@ -181,12 +183,12 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
     };
     let over = over.ok_or_else(|| SqlError::internal("a window function has an OVER clause"))?;
     let spec = resolve(scope, over)?;
+    let name = match over {
+        Over::Name(name) => name.as_str(),
+        Over::Spec(_) => "<unnamed window>",
+    };
     let by_position = |item: &ast::OrderItem| matches!(item.expr, ast::Expr::Literal(ast::Literal::Int(_)));
     if spec.partition_by.iter().chain(&spec.order_by).any(by_position) {
-        let name = match over {
-            Over::Name(name) => name.as_str(),
-            Over::Spec(_) => "<unnamed window>",
-        };
         return Err(SqlError::new(ErrorKind::WindowIllegalOrderBy, &[&name]));
     }
     let partition = spec
@@ -209,6 +211,7 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
         .map(|frame| bind_frame(scope, frame, &order))
         .transpose()?;
     Ok(WindowPlan {
+        name: name.to_owned(),
         kind,
         partition,
         order,

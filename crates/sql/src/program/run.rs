@@ -63,6 +63,24 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Whether the conditions raised before are forgotten: it is a statement to MySQL, as a declaration and a condition are. Statements of SQL
+/// see to it themselves.
+fn begins_area(kind: &OpKind) -> bool {
+    match kind {
+        OpKind::Set { .. } | OpKind::Clear(_) | OpKind::SetOperand { .. } | OpKind::Unless { .. } => true,
+        OpKind::Jump(_)
+        | OpKind::Sql(_)
+        | OpKind::CaseNotFound
+        | OpKind::Open(_)
+        | OpKind::Fetch { .. }
+        | OpKind::Close(_)
+        | OpKind::CloseAll(_)
+        | OpKind::HandlerEnd { .. }
+        | OpKind::Return(_)
+        | OpKind::End => false,
+    }
+}
+
 impl Session {
     /// Runs a program from its start to its end; a function's gives its value.
     pub(super) fn run_program(
@@ -138,8 +156,12 @@ impl Session {
         }
     }
 
-    /// The last condition that an operation has raised and a handler waits for.
+    /// The last condition that an operation has raised and a handler waits for. What GET DIAGNOSTICS does not find is told, and not raised.
     fn last_handled(&self, program: &Program, at: usize, raised_from: usize) -> Option<Warning> {
+        if matches!(&program.ops[at].kind, OpKind::Sql(code) if matches!(*code.statement, Statement::GetDiagnostics(_)))
+        {
+            return None;
+        }
         let scope = program.ops[at].scope;
         let mut raised = self.warnings.iter().skip(raised_from);
         raised
@@ -156,7 +178,12 @@ impl Session {
     ) -> SqlResult<Next> {
         let program = run.program;
         let next = run.at + 1;
-        match &program.ops[run.at].kind {
+        let kind = &program.ops[run.at].kind;
+        if begins_area(kind) {
+            self.warnings.clear();
+            self.programs.epoch += 1;
+        }
+        match kind {
             OpKind::Jump(to) => return Ok(Next::At(*to)),
             OpKind::Set { target, value } => {
                 let value = self.value_of(value, run, host);

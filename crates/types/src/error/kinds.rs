@@ -561,6 +561,7 @@ errors! {
     TableWithoutPk = 3750 "HY000" "Unable to create or change a table without a primary key, when the system variable 'sql_require_primary_key' is set. Add a primary key to the table or unset this variable to avoid this message. Note that tables without a primary key can cause performance problems in row-based replication, so please consult your DBA before changing this setting.";
     DataTruncatedFunctionalIndex = 3751 "01000" "Data truncated for functional index '%' at row %";
     DataOutOfRangeFunctionalIndex = 3752 "22003" "Value is out of range for functional index '%' at row %";
+    DataTooLongFunctionalIndex = 3907 "22001" "Data too long for functional index '%'.";
     AccountHasBeenLocked = 3118 "HY000" "Access denied for user '%'@'%'. Account is locked.";
     NotValidPassword = 1819 "HY000" "Your password does not satisfy the current policy requirements";
     MustChangePasswordLogin = 1862 "HY000" "Your password has expired. To log in you must change it using a client that supports expired passwords.";
@@ -589,6 +590,7 @@ errors! {
     DynamicPrivilegeNotRegistered = 3929 "HY000" "Dynamic privilege '%' is not registered with the server.";
     ViewNoExplain = 1345 "HY000" "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table";
     NoSuchDb = 3503 "42Y07" "Database '%' doesn't exist";
+    WindowFrameIllegal = 3586 "HY000" "Window '%': frame start or end is negative, NULL or of non-integral type";
     WindowIllegalOrderBy = 3592 "HY000" "Window '%': ORDER BY or PARTITION BY uses legacy position indication which is not supported, use expression.";
     CharacterSetMismatch = 3995 "HY000" "Character set '%' cannot be used in conjunction with '%' in call to %.";
     CteRecursiveNotUnion = 4114 "HY000" "Recursive table reference in EXCEPT or INTERSECT operand is not allowed.";

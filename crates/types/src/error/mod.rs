@@ -255,6 +255,13 @@ impl Warnings {
         self.total += other.total;
     }
 
+    /// Tells otherwise what was raised after the first `told`.
+    pub fn reword(&mut self, told: usize, word: impl Fn(SqlError) -> SqlError) {
+        for warning in self.kept.iter_mut().skip(told) {
+            warning.error = word(warning.error.clone());
+        }
+    }
+
     /// Errors among those kept: `@@error_count`.
     pub fn error_count(&self) -> u64 {
         self.kept
