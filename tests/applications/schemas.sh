@@ -1,7 +1,6 @@
 # application: Schemas of Roundcube, Icinga (web and IDO), PowerDNS, Bacula, Tiny Tiny RSS, Request Tracker, Cacti
 # does: each schema loads; all their upgrade scripts, in order, with the errors that MySQL gives; the columns, keys and table statuses that come of it
 # limit: 600
-# quick
 
 PACKAGES="roundcube-core icingaweb2 icinga2-ido-mysql pdns-backend-mysql bacula-director-mysql tt-rss request-tracker5 cacti"
 
