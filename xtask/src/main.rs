@@ -1,6 +1,7 @@
 //! The workspace's own tasks, run as `cargo xtask …`: `tidy` holds what no compiler holds (layers, file lengths,
 //! documents), `test` runs every suite against a server of its own and adds them up, `oracle` asks MySQL and MariaDB.
 
+mod apps;
 mod bench;
 mod manual;
 mod nightly;
@@ -26,6 +27,8 @@ struct Arguments {
 enum Task {
     /// Check what the compiler does not: layers, file lengths, documents, licences
     Tidy(tidy::Options),
+    /// Install and drive real applications (tests/applications)
+    Apps(apps::Options),
     /// Compare LatsDB with MariaDB and the do-nothing server under sysbench
     Bench(bench::Options),
     /// Fuzz what decodes bytes, guided by coverage (libFuzzer, nightly Rust)
@@ -47,6 +50,7 @@ enum Task {
 fn main() -> ExitCode {
     let done: Result<()> = match Arguments::parse().task {
         Task::Tidy(options) => tidy::run(&options),
+        Task::Apps(options) => apps::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Fuzz(options) => nightly::fuzz(&options),
         Task::Miri(options) => nightly::miri(&options),

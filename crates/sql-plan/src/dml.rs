@@ -564,7 +564,7 @@ fn target(
             needed.push(column);
         }
     }
-    let allowed = super::query::index_filter(&table, hints)?;
+    let hints = super::query::index_hints(&table, hints)?;
     let wish = order_wish(&order, limit.as_ref());
     let slots = 0..table.def.columns.len();
     // Rows are locked and read whole: no index spares that.
@@ -576,7 +576,7 @@ fn target(
         bound: &|_| false,
         needed: &all,
         order: &wish,
-        allowed: &allowed,
+        hints: &hints,
         ctx: &planner.ctx,
     })?;
     Ok(Target {

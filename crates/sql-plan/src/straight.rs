@@ -132,7 +132,7 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
     }
     needed.sort_unstable();
     needed.dedup();
-    let allowed = super::query::index_filter(&table, &factor.index_hints)?;
+    let hints = super::query::index_hints(&table, &factor.index_hints)?;
     let wish = OrderWish {
         columns: order.clone(),
         limit: limit
@@ -147,7 +147,7 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
         bound: &|_| false,
         needed: &needed,
         order: &wish,
-        allowed: &allowed,
+        hints: &hints,
         ctx: &planner.ctx,
     })?;
     let path = chosen.with(conditions);

@@ -19,6 +19,7 @@ use anyhow::{Context as _, Result, bail};
 use count::Count;
 pub use run::{build_server, done, free_ports};
 pub use server::{Server, with_address};
+pub use suites::applications;
 use suites::{SUITES, Suite, minutes};
 pub use tools::{find, python};
 

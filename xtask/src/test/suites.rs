@@ -319,6 +319,21 @@ pub const SUITES: &[Suite] = &[
         Ok(in_folder(tools::rust_suite(context)?, context, "rust"))
     }),
     Suite {
+        name: "applications",
+        about: "real applications, those that install in seconds (all of them: cargo xtask apps)",
+        needs: &["python3", "bash", "mariadb", "go", "node", "npm"],
+        with_server: true,
+        server_flags: &[],
+        time_limit: minutes(15),
+        command: |context| {
+            let mut python = applications(context);
+            if !context.options.long {
+                python.arg("--quick");
+            }
+            Ok(python)
+        },
+    },
+    Suite {
         name: "failover",
         about: "drivers with several hosts to go to, while the node that they are connected to dies, is drained, or stands still",
         needs: &["python3", "openssl"],
@@ -480,6 +495,15 @@ fn shell_suite(context: &Context, script: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", script, env!("CARGO")]).current_dir(&context.root);
     command
+}
+
+/// Needs nothing but Python's own library; what the applications need, they fetch themselves.
+pub fn applications(context: &Context) -> Command {
+    let mut python = Command::new("python3");
+    python
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .arg(context.root.join("tests/applications/run.py"));
+    python
 }
 
 fn python_suite(context: &Context, file: &str) -> Result<Command> {

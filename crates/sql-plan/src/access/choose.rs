@@ -50,10 +50,26 @@ pub struct Choice<'a> {
     /// Positions of all columns that the statement looks at.
     pub needed: &'a [usize],
     pub order: &'a OrderWish,
-    /// Index hints: only these (`USE`/`FORCE INDEX`), or none of these (`IGNORE INDEX`).
-    pub allowed: &'a dyn Fn(IndexId) -> bool,
+    pub hints: &'a IndexHints,
     /// Evaluates constants, for estimates.
     pub ctx: &'a EvalContext<'a>,
+}
+
+/// What index hints leave.
+#[derive(Debug, Default)]
+pub struct IndexHints {
+    /// `USE INDEX`, `FORCE INDEX`
+    pub only: Option<Vec<IndexId>>,
+    /// `IGNORE INDEX`
+    pub never: Vec<IndexId>,
+    /// `FORCE INDEX`: all rows are read only where no condition leads into an index.
+    pub forced: bool,
+}
+
+impl IndexHints {
+    fn allow(&self, index: IndexId) -> bool {
+        !self.never.contains(&index) && self.only.as_ref().is_none_or(|only| only.contains(&index))
+    }
 }
 
 /// A path that does not have its conditions yet.
@@ -103,7 +119,7 @@ pub fn choose(choice: &Choice<'_>) -> SqlResult<Chosen> {
     let mut best = full_path(choice, IndexId::PRIMARY, true, rows);
     let mut possible = Vec::new();
     for index in &choice.table.def.indexes {
-        if !index.visible || !(choice.allowed)(index.id) {
+        if !index.visible || !choice.hints.allow(index.id) {
             continue;
         }
         let Some(candidate) = index_path(choice, &conditions, index.id, rows)? else {
@@ -112,7 +128,11 @@ pub fn choose(choice: &Choice<'_>) -> SqlResult<Chosen> {
         if !matches!(candidate.path.spec, RangeSpec::All) {
             possible.push(index.id);
         }
-        if candidate.cost() < best.cost() || !(choice.allowed)(best.path.index) {
+        let is_better = match choice.hints.forced && candidate.reads_all() != best.reads_all() {
+            true => best.reads_all(),
+            false => candidate.cost() < best.cost(),
+        };
+        if is_better || !choice.hints.allow(best.path.index) {
             best = candidate;
         }
     }

@@ -22,7 +22,7 @@ use types::IndexId;
 
 use crate::table::Table;
 
-pub use choose::{Choice, Chosen, OrderWish, choose};
+pub use choose::{Choice, Chosen, IndexHints, OrderWish, choose};
 pub use conditions::{Bound, ColumnCondition, ColumnTest, IsBound};
 pub use ranges::KeyRanges;
 

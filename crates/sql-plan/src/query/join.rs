@@ -17,7 +17,7 @@ use super::common::RecursivePlan;
 use super::from::FromTree;
 use super::json_table::JsonTablePlan;
 use super::scope::{QueryScope, TableSource};
-use super::{QueryPlan, index_filter};
+use super::{QueryPlan, index_hints};
 use crate::access::{AccessKind, AccessPath, Choice, Chosen, OrderWish, RangeSpec, choose, partition};
 use crate::node::VirtualTable;
 use crate::table::Table;
@@ -365,7 +365,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let TableSource::Base { table: base, hints } = &entry.source else {
             return Ok(None);
         };
-        let allowed = index_filter(base, hints)?;
+        let hints = index_hints(base, hints)?;
         let known = self.slots_of(bound);
         let slots = entry.slots();
         let ready = |condition: &Expr| {
@@ -397,7 +397,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
             bound: &|slot| known.iter().any(|range| range.contains(&slot)),
             needed: &needed,
             order: &order,
-            allowed: &allowed,
+            hints: &hints,
             ctx: &self.scope.planner.ctx,
         })
         .map(Some)

@@ -32,9 +32,10 @@ use sql_api::result::{ResultColumn, ResultShape};
 use sql_expr::collation::Coercibility;
 use sql_expr::sort::SortKey;
 use sql_expr::{Binder, Clause, Expr, NoColumns, Scope, Subquery};
-use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType};
+use types::{ErrorKind, SqlError, SqlResult, SqlType};
 
 use super::Planner;
+use crate::access::IndexHints;
 use crate::changes::SourceQuery;
 use crate::table::Table;
 
@@ -500,10 +501,9 @@ pub fn plan_insert_source(
 }
 
 /// Which indexes the hints leave; 1176 for an unknown one.
-pub fn index_filter(table: &Arc<Table>, hints: &[ast::IndexHint]) -> SqlResult<Box<dyn Fn(IndexId) -> bool>> {
-    let mut only: Option<Vec<IndexId>> = None;
-    let mut never = Vec::new();
-    for hint in hints {
+pub fn index_hints(table: &Arc<Table>, written: &[ast::IndexHint]) -> SqlResult<IndexHints> {
+    let mut hints = IndexHints::default();
+    for hint in written {
         let mut named = Vec::with_capacity(hint.indexes.len());
         for name in &hint.indexes {
             let unknown = || SqlError::new(ErrorKind::KeyDoesNotExist, &[&name.as_str(), &table.def.name]);
@@ -512,13 +512,12 @@ pub fn index_filter(table: &Arc<Table>, hints: &[ast::IndexHint]) -> SqlResult<B
             named.push(index.ok_or_else(unknown)?.id);
         }
         match hint.kind {
-            ast::IndexHintKind::Ignore => never.extend(named),
-            ast::IndexHintKind::Use | ast::IndexHintKind::Force => only.get_or_insert_default().extend(named),
+            ast::IndexHintKind::Ignore => hints.never.extend(named),
+            ast::IndexHintKind::Use | ast::IndexHintKind::Force => hints.only.get_or_insert_default().extend(named),
         }
+        hints.forced |= hint.kind == ast::IndexHintKind::Force;
     }
-    Ok(Box::new(move |index| {
-        !never.contains(&index) && only.as_ref().is_none_or(|only| only.contains(&index))
-    }))
+    Ok(hints)
 }
 
 /// `SELECT * FROM table`

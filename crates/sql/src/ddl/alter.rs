@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use catalog::{ColumnDef, ColumnDefault, IndexDef, IndexKind, TableDef, same_name};
 use parser::ast::{self, AlterAction, ColumnPosition};
-use types::{ErrorKind, SqlError, SqlResult};
+use types::{ErrorKind, SqlError, SqlResult, TypeKind};
 
 pub(super) use self::dependents::columns_of;
 use self::rows::Copy;
@@ -300,6 +300,10 @@ impl Altered {
             AlterAction::SetDefault { column, default } => {
                 let at = self.column_to_change(column)?;
                 let ty = self.builder.def.columns[at].ty.clone();
+                // Here MySQL takes neither NULL nor an expression, as it does where a column is defined.
+                if ty.kind.is_lob() || ty.kind == TypeKind::Json {
+                    return Err(SqlError::new(ErrorKind::BlobCantHaveDefault, &[&column.as_str()]));
+                }
                 let default = self.builder.default_of(column, default, &ty)?;
                 self.builder.def.columns[at].default = Some(default);
             }

@@ -70,10 +70,11 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Adds an index for a foreign key, unless one serves it already.
+    /// Adds an index for a foreign key, unless one serves it already. As in MySQL, one with a descending part does not, though it is kept
+    /// in use where the other is dropped.
     pub fn add_foreign_key_index(&mut self, written: &ast::ForeignKey) -> SqlResult<()> {
         let columns = self.foreign_key_columns(written)?;
-        if self.def.index_beginning_with(&columns).is_some() {
+        if self.def.indexes.iter().any(|index| rises_with(&index.parts, &columns)) {
             return Ok(());
         }
         let parts = columns.into_iter().map(|column| IndexPart {
@@ -143,14 +144,8 @@ impl TableBuilder {
         while at < self.def.indexes.len() {
             let index = self.def.indexes[at].clone();
             let mut others = self.def.indexes.iter().filter(|other| other.id != index.id);
-            let begins = |parts: &[IndexPart]| {
-                parts.len() >= index.parts.len()
-                    && parts
-                        .iter()
-                        .zip(&index.parts)
-                        .all(|(other, own)| other.column == own.column && other.prefix.is_none())
-            };
-            match index.generated && others.any(|other| begins(&other.parts)) {
+            let columns: Vec<usize> = index.parts.iter().map(|part| part.column).collect();
+            match index.generated && others.any(|other| rises_with(&other.parts, &columns)) {
                 true => drop(self.def.indexes.remove(at)),
                 false => at += 1,
             }
@@ -158,12 +153,23 @@ impl TableBuilder {
     }
 }
 
+/// Whether an index begins with the columns, whole, in this order and ascending.
+fn rises_with(parts: &[IndexPart], columns: &[usize]) -> bool {
+    let mut both = parts.iter().zip(columns);
+    parts.len() >= columns.len()
+        && both.all(|(part, column)| part.column == *column && part.prefix.is_none() && !part.descending)
+}
+
 /// Whether a CREATE TABLE itself has a key that serves the foreign key, perhaps further on.
 pub(super) fn has_written_key(elements: &[TableElement], foreign: &ast::ForeignKey) -> bool {
     elements.iter().any(|element| {
         let TableElement::Key(key) = element else { return false };
         let begins = |(part, column): (&ast::KeyPart, &ast::Ident)| match part {
-            ast::KeyPart::Column { name, length: None, .. } => same_name(name, column),
+            ast::KeyPart::Column {
+                name,
+                length: None,
+                descending: false,
+            } => same_name(name, column),
             _ => false,
         };
         key.parts.len() >= foreign.columns.len() && key.parts.iter().zip(&foreign.columns).all(begins)

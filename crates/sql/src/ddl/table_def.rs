@@ -387,6 +387,13 @@ impl TableBuilder {
     }
 
     pub fn add_key(&mut self, key: &ast::KeyDef) -> SqlResult<()> {
+        // As in MySQL, before anything is said of its columns.
+        let name = key.name.as_deref().or(key.constraint.as_deref());
+        if let Some(name) = name.filter(|_| key.kind != KeyKind::Primary)
+            && self.def.index(name).is_some()
+        {
+            return Err(SqlError::new(ErrorKind::DupKeyName, &[&name]));
+        }
         let is_expression = |part: &ast::KeyPart| matches!(part, ast::KeyPart::Expr { .. });
         if key.parts.iter().any(is_expression) {
             return self.add_functional_key(key);
@@ -400,7 +407,6 @@ impl TableBuilder {
         };
         let parts = key.parts.iter().map(|part| self.key_part(part));
         let parts = parts.collect::<SqlResult<Vec<_>>>()?;
-        let name = key.name.as_deref().or(key.constraint.as_deref());
         self.add_index(kind, name, parts, &key.options)
     }
 

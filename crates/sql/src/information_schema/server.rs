@@ -206,10 +206,11 @@ pub fn session_variables(source: &Source<'_>) -> Vec<Vec<Value>> {
     let services = source.ctx.statement.services;
     let shown = |id: VariableId| {
         let variable = id.definition();
-        let (value, _) = services.system_variable(None, variable.name).ok()?;
+        let (value, ty) = services.system_variable(None, variable.name).ok()?;
         let value = match variable.kind {
-            crate::variables::Kind::Bool => text(if value == Value::Int(1) { "ON" } else { "OFF" }),
+            Kind::Bool | Kind::Only(_) => text(if value == Value::Int(1) { "ON" } else { "OFF" }),
             _ if value.is_null() => text(""),
+            Kind::Double => text(crate::plan::text::column_text(&value, &ty)),
             _ => text(value.to_string()),
         };
         Some(vec![text(variable.name), value])
@@ -222,6 +223,47 @@ fn staleness_ms(engine: &Engine) -> u64 {
     let staleness = engine.participant().staleness();
     staleness.map_or(u64::MAX, |staleness| staleness.as_millis() as u64)
 }
+
+/// Bytes of a page of InnoDB (`innodb_page_size`).
+const PAGE: u64 = 16_384;
+
+/// What MySQL counts and never happens here: there are no files of temporary tables, no key caches, no delayed rows, no binary log, and
+/// nothing in memory that is not on disk yet.
+const NEVER: [&str; 33] = [
+    "Binlog_cache_disk_use",
+    "Binlog_cache_use",
+    "Binlog_stmt_cache_disk_use",
+    "Binlog_stmt_cache_use",
+    "Created_tmp_disk_tables",
+    "Created_tmp_files",
+    "Created_tmp_tables",
+    "Delayed_errors",
+    "Delayed_insert_threads",
+    "Delayed_writes",
+    "Innodb_buffer_pool_bytes_dirty",
+    "Innodb_buffer_pool_pages_dirty",
+    "Innodb_buffer_pool_pages_misc",
+    "Innodb_buffer_pool_reads",
+    "Innodb_buffer_pool_wait_free",
+    "Innodb_data_pending_fsyncs",
+    "Innodb_data_pending_reads",
+    "Innodb_data_pending_writes",
+    "Innodb_log_waits",
+    "Key_blocks_not_flushed",
+    "Key_blocks_unused",
+    "Key_blocks_used",
+    "Key_read_requests",
+    "Key_reads",
+    "Key_write_requests",
+    "Key_writes",
+    "Not_flushed_delayed_rows",
+    "Replica_open_temp_tables",
+    "Select_range_check",
+    "Slave_open_temp_tables",
+    "Sort_merge_passes",
+    "Table_open_cache_overflows",
+    "Threads_cached",
+];
 
 /// Counts are of the node, in SHOW SESSION STATUS, too.
 pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
@@ -264,6 +306,16 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         ("Uptime", engine.uptime_seconds()),
         ("Uptime_since_flush_status", engine.uptime_seconds()),
     ];
+    // Memory in InnoDB's pages, by which tools reckon; all rows are in memory, and nothing waits to be written back.
+    let [limit, used] = [store.memory().limit(), store.memory().used()];
+    figures.extend([
+        ("Innodb_buffer_pool_bytes_data", used),
+        ("Innodb_buffer_pool_pages_data", used / PAGE),
+        ("Innodb_buffer_pool_pages_free", limit.saturating_sub(used) / PAGE),
+        ("Innodb_buffer_pool_pages_total", limit / PAGE),
+        ("Innodb_page_size", PAGE),
+    ]);
+    figures.extend(NEVER.map(|name| (name, 0)));
     let statements = engine.statistics();
     figures.extend(StatementKind::all().filter_map(|kind| Some((kind.variable()?, statements.statements(kind)))));
     figures.sort_unstable();

@@ -1,8 +1,9 @@
 //! System variables: the global values, and each session's own.
 //!
-//! [`table`] lists them all. A value is kept as text in the form that `SHOW VARIABLES` prints, because that is how most are
+//! [`table`] lists them, and [`absent`] those of what LatsDB does not have. A value is kept as text in the form that `SHOW VARIABLES` prints, because that is how most are
 //! asked for; what the hot paths look at is mirrored, typed, in [`Settings`].
 
+mod absent;
 mod of_cluster;
 mod persisted;
 mod settings;
@@ -19,13 +20,20 @@ use store::Past;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 pub use settings::{Isolation, Settings, durability_named};
-pub use table::{DEFAULT_SQL_MODE, SQL_MODES, VARIABLES};
+pub use table::{DEFAULT_SQL_MODE, SQL_MODES};
+
+/// In the order of their names, by which they are found and listed.
+pub static VARIABLES: &[Variable] = &in_order(table::PRESENT, absent::ABSENT);
+const COUNT: usize = table::PRESENT.len() + absent::ABSENT.len();
 
 /// The longest `past_window_seconds`: a day.
 pub const PAST_WINDOW_MAX: Duration = Duration::from_secs(86_400);
 
+/// How many decimals a floating-point variable shows.
+pub const DECIMALS: u8 = 6;
+
 /// A system variable.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Variable {
     pub name: &'static str,
     pub scope: Scope,
@@ -77,6 +85,34 @@ impl Kind {
             _ => number,
         }
     }
+}
+
+/// Two lists that are in order as one.
+const fn in_order(left: &[Variable], right: &[Variable]) -> [Variable; COUNT] {
+    let mut all = [left[0]; COUNT];
+    let (mut l, mut r) = (0, 0);
+    while l + r < COUNT {
+        let takes_left = r == right.len() || l < left.len() && comes_before(left[l].name, right[r].name);
+        all[l + r] = if takes_left { left[l] } else { right[r] };
+        if takes_left {
+            l += 1;
+        } else {
+            r += 1;
+        }
+    }
+    all
+}
+
+const fn comes_before(left: &str, right: &str) -> bool {
+    let (left, right) = (left.as_bytes(), right.as_bytes());
+    let mut at = 0;
+    while at < left.len() && at < right.len() {
+        if left[at] != right[at] {
+            return left[at] < right[at];
+        }
+        at += 1;
+    }
+    left.len() < right.len()
 }
 
 /// A variable's place in [`VARIABLES`].
@@ -164,7 +200,7 @@ impl Variable {
                 Value::Str(_) | Value::Bytes(_) => Err(wrong_type()),
                 _ => text
                     .parse::<f64>()
-                    .map(|number| format!("{number:.6}").into())
+                    .map(|number| format!("{number:.*}", usize::from(DECIMALS)).into())
                     .map_err(|_| wrong_type()),
             },
             Kind::Text => Ok(text.into()),
@@ -211,7 +247,10 @@ impl Variable {
         match self.kind {
             Kind::Bool | Kind::Only(_) => SqlType::boolean(),
             Kind::Int { .. } | Kind::ZeroOr { .. } => SqlType::bigint_unsigned(),
-            Kind::Double => SqlType::double(),
+            Kind::Double => SqlType {
+                decimals: DECIMALS,
+                ..SqlType::double()
+            },
             Kind::Text | Kind::Enum(_) | Kind::Flags(_) => SqlType::varchar(1024, types::CollationId::DEFAULT),
         }
     }

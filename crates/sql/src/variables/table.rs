@@ -1,4 +1,4 @@
-//! Every system variable: name, scope, type, default.
+//! Every system variable beside those of [absent parts](super::absent): name, scope, type, default.
 //!
 //! A variable stands here if it does what MySQL's manual says, or if no value that it takes could change an answer
 //! (sizes of buffers that LatsDB does not have). One whose value would promise something that is not done takes only the
@@ -9,7 +9,7 @@ use super::Kind::{Bool, Double, Enum, Flags, Int, Text};
 use super::Scope::{Both, Global, Session};
 use super::{Kind, PAST_WINDOW_MAX, Scope, Variable};
 
-const fn variable(name: &'static str, scope: Scope, kind: Kind, default: &'static str) -> Variable {
+pub(super) const fn variable(name: &'static str, scope: Scope, kind: Kind, default: &'static str) -> Variable {
     Variable {
         name,
         scope,
@@ -20,7 +20,7 @@ const fn variable(name: &'static str, scope: Scope, kind: Kind, default: &'stati
 }
 
 /// A variable that tells something and cannot be set.
-const fn fixed(name: &'static str, scope: Scope, kind: Kind, value: &'static str) -> Variable {
+pub(super) const fn fixed(name: &'static str, scope: Scope, kind: Kind, value: &'static str) -> Variable {
     Variable {
         name,
         scope,
@@ -30,17 +30,17 @@ const fn fixed(name: &'static str, scope: Scope, kind: Kind, value: &'static str
     }
 }
 
-const fn int(min: i128, max: i128) -> Kind {
+pub(super) const fn int(min: i128, max: i128) -> Kind {
     Int { min, max }
 }
 
-const ANY: Kind = int(0, u64::MAX as i128);
-const U32: Kind = int(0, u32::MAX as i128);
+pub(super) const ANY: Kind = int(0, u64::MAX as i128);
+pub(super) const U32: Kind = int(0, u32::MAX as i128);
 const ISOLATION: Kind = Enum(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]);
 /// The only name of several in MySQL that stands for nothing being done.
 const NAMED_OFF: Kind = Enum(&["OFF"]);
-const OFF_ONLY: Kind = Kind::Only("OFF");
-const ON_ONLY: Kind = Kind::Only("ON");
+pub(super) const OFF_ONLY: Kind = Kind::Only("OFF");
+pub(super) const ON_ONLY: Kind = Kind::Only("ON");
 
 /// The modes of `sql_mode` that exist in MySQL 8.0, in the order of their bits.
 pub const SQL_MODES: &[&str] = &[
@@ -71,8 +71,8 @@ pub const SQL_MODES: &[&str] = &[
 
 pub const DEFAULT_SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
 
-/// In the order of their names, by which they are found and listed.
-pub static VARIABLES: &[Variable] = &[
+/// In the order of their names.
+pub(super) const PRESENT: &[Variable] = &[
     variable("activate_all_roles_on_login", Global, Bool, "OFF"),
     fixed("authentication_policy", Global, Text, "*,,"),
     variable("auto_increment_increment", Both, int(1, 65_535), "1"),

@@ -1,0 +1,41 @@
+import 'reflect-metadata';
+import typeorm from 'typeorm';
+import { about, assert, check, to } from './check.mjs';
+
+about('TypeORM');
+const { DataSource, EntitySchema, In, Like, MoreThan, Not, IsNull, Brackets } = typeorm;
+const User = new EntitySchema({ name: 'User', columns: { id: { type: Number, primary: true, generated: true }, name: { type: 'varchar', length: 80, comment: 'its name' }, email: { type: 'varchar', length: 100, unique: true, nullable: true }, kind: { type: 'enum', enum: ['a', 'b'], default: 'a' }, tags: { type: 'simple-array', nullable: true }, data: { type: 'json', nullable: true }, money: { type: 'decimal', precision: 14, scale: 4, default: 0 }, at: { type: 'datetime', precision: 6, default: () => 'CURRENT_TIMESTAMP(6)', onUpdate: 'CURRENT_TIMESTAMP(6)' }, double: { type: 'int', asExpression: 'length(`name`) * 2', generatedType: 'STORED', nullable: true }, flag: { type: Boolean, default: true }, gone: { type: 'datetime', deleteDate: true, nullable: true }, version: { type: Number, version: true }, bits: { type: 'set', enum: ['x', 'y'], nullable: true }, small: { type: 'tinyint', unsigned: true, width: 3, nullable: true }, text: { type: 'mediumtext', nullable: true, charset: 'utf8mb4', collation: 'utf8mb4_bin' } }, indices: [{ columns: ['name', 'kind'], name: 'by_name' }], checks: [{ expression: '`money` >= 0', name: 'not_poor' }], relations: { posts: { type: 'one-to-many', target: 'Post', inverseSide: 'user', cascade: true }, profile: { type: 'one-to-one', target: 'Profile', joinColumn: true, cascade: true, nullable: true, onDelete: 'SET NULL' } } });
+const Profile = new EntitySchema({ name: 'Profile', columns: { id: { type: 'uuid', primary: true, generated: 'uuid' }, bio: { type: 'text' } } });
+const Post = new EntitySchema({ name: 'Post', columns: { id: { type: 'bigint', primary: true, generated: true }, title: { type: String } }, relations: { user: { type: 'many-to-one', target: 'User', onDelete: 'CASCADE', inverseSide: 'posts' }, tags: { type: 'many-to-many', target: 'Tag', joinTable: true, cascade: true } } });
+const Tag = new EntitySchema({ name: 'Tag', columns: { name: { type: 'varchar', length: 40, primary: true } } });
+const Tree = new EntitySchema({ name: 'Tree', columns: { id: { type: Number, primary: true, generated: true }, name: { type: String } }, trees: [{ type: 'closure-table' }], relations: { parent: { type: 'many-to-one', target: 'Tree', treeParent: true }, children: { type: 'one-to-many', target: 'Tree', treeChildren: true, cascade: true, inverseSide: 'parent' } } });
+const View = new EntitySchema({ name: 'Named', type: 'view', expression: 'SELECT `id`, `name` FROM `user` WHERE `flag` = 1', columns: { id: { type: Number }, name: { type: String } } });
+const db = new DataSource({ type: 'mysql', host: to.host, port: to.port, username: to.user, password: '', database: to.database, entities: [User, Profile, Post, Tag, Tree, View], synchronize: false, charset: 'utf8mb4' });
+await check('connect', () => db.initialize());
+await check('synchronize', () => db.synchronize(true));
+await check('nothing to do any more', async () => { const sql = await db.driver.createSchemaBuilder().log(); assert.deepEqual(sql.upQueries.map((q) => q.query).filter((q) => !q.includes('typeorm_metadata')), []); });
+const users = db.getRepository('User');
+await check('save', async () => {
+    const u = await users.save({ name: 'Ann ☃', email: 'a@x', tags: ['p', 'q'], data: { n: [1, 'ä'] }, money: '12.3456', bits: ['x', 'y'], profile: { bio: 'long' }, posts: [{ title: 'one', tags: [{ name: 't1' }, { name: 't2' }] }, { title: 'two' }] });
+    const r = await users.findOne({ where: { id: u.id }, relations: { posts: { tags: true }, profile: true } });
+    assert.deepEqual([r.name, r.tags, r.data, r.money, r.double, r.bits, r.profile.bio, r.posts.length, r.posts[0].tags.length, r.version], ['Ann ☃', ['p', 'q'], { n: [1, 'ä'] }, '12.3456', 14, ['x', 'y'], 'long', 2, 2, 1]);
+    await users.insert(Array.from({ length: 60 }, (_, i) => ({ name: `user ${i}`, email: `u${i}@x`, small: i })));
+    await users.upsert([{ name: 'up', email: 'u3@x' }, { name: 'new', email: 'n@x' }], ['email']);
+    assert.equal(await users.count(), 62);
+});
+await check('find', async () => {
+    const [rows, n] = await users.findAndCount({ where: [{ name: Like('user 1%') }, { small: MoreThan(50), email: Not(IsNull()) }, { id: In([1, 2]) }], relations: ['posts'], order: { name: 'DESC', posts: { id: 'ASC' } }, skip: 2, take: 5 });
+    assert.deepEqual([rows.length, n], [5, 22]);
+    const q = await users.createQueryBuilder('u').leftJoinAndSelect('u.posts', 'p').leftJoinAndSelect('p.tags', 't').where(new Brackets((b) => b.where('u.small < :n', { n: 5 }).orWhere('p.title = :t', { t: 'one' }))).andWhere((b) => 'u.id IN ' + b.subQuery().select('v.id').from('User', 'v').getQuery()).orderBy('u.name').addOrderBy('p.id').take(3).getManyAndCount();
+    assert.equal(q[1], 6);
+    await users.createQueryBuilder('u').select('u.kind', 'kind').addSelect('COUNT(*)', 'n').groupBy('u.kind').having('n > 3').getRawMany();
+    assert.equal((await db.getRepository('Named').find({ where: { id: 1 } })).length, 1);
+    assert.equal(await users.sum('small', { small: MoreThan(57) }), 117);
+});
+await check('change', async () => { assert.equal((await users.update({ kind: 'a' }, { kind: 'b' })).affected, 62); await users.softDelete({ email: 'u9@x' }); assert.equal(await users.count(), 61); await users.restore({ email: 'u9@x' }); await users.increment({ id: 1 }, 'small', 2); await users.createQueryBuilder().update().set({ name: () => 'CONCAT(name, "!")' }).where('id = 2').execute(); await users.createQueryBuilder().delete().where('small > 55').execute(); await assert.rejects(users.insert({ name: 'x', email: 'A@x' }), { code: 'ER_DUP_ENTRY', errno: 1062 }); await assert.rejects(users.insert({ name: 'x', money: -1 }), { errno: 3819 }); });
+await check('tree', async () => { const t = db.getTreeRepository('Tree'); const a = await t.save({ name: 'a' }); const b = await t.save({ name: 'b', parent: a }); await t.save({ name: 'c', parent: b }); assert.equal((await t.findDescendants(a)).length, 3); assert.equal(await t.countAncestors(b), 2); const all = await t.findTrees(); assert.equal(all[0].children[0].children[0].name, 'c'); });
+await check('transactions and locks', async () => { await assert.rejects(db.transaction(async (m) => { await m.delete('User', { id: MoreThan(0) }); throw new Error('back'); })); await db.transaction('READ COMMITTED', async (m) => { await m.findOne('User', { where: { id: 1 }, lock: { mode: 'pessimistic_write', onLocked: 'skip_locked' } }); await m.transaction(async (n) => { await n.save('Tag', { name: 'in' }); }); }); });
+await check('changes of the schema', async () => { const r = db.createQueryRunner(); const t = await r.getTable('user'); assert.equal(t.columns.length, 16); await r.addColumn('user', new typeorm.TableColumn({ name: 'more', type: 'int', isNullable: true, default: 5 })); await r.changeColumn('user', 'more', new typeorm.TableColumn({ name: 'less', type: 'varchar', length: '20', isNullable: false, default: "'x'" })); await r.createIndex('user', new typeorm.TableIndex({ columnNames: ['less'], name: 'by_less' })); await r.dropIndex('user', 'by_less'); await r.renameTable('user', 'person'); await r.renameTable('person', 'user'); await r.dropColumn('user', 'less'); await r.release(); });
+await check('stream', async () => { let n = 0; for await (const _ of await users.createQueryBuilder('u').stream()) n += 1; assert.ok(n > 50); });
+await check('drop', () => db.dropDatabase());
+await db.destroy();

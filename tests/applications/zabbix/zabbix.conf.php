@@ -1,0 +1,22 @@
+<?php
+$DB['TYPE'] = 'MYSQL';
+$DB['SERVER'] = '$DB_HOST';
+$DB['PORT'] = '$DB_PORT';
+$DB['DATABASE'] = '$DB_NAME';
+$DB['USER'] = '$DB_USER';
+$DB['PASSWORD'] = '';
+$DB['SCHEMA'] = '';
+$DB['ENCRYPTION'] = false;
+$DB['KEY_FILE'] = '';
+$DB['CERT_FILE'] = '';
+$DB['CA_FILE'] = '';
+$DB['VERIFY_HOST'] = false;
+$DB['CIPHER_LIST'] = '';
+$DB['VAULT_URL'] = '';
+$DB['VAULT_DB_PATH'] = '';
+$DB['VAULT_TOKEN'] = '';
+$DB['DOUBLE_IEEE754'] = true;
+$ZBX_SERVER = '';
+$ZBX_SERVER_PORT = '';
+$ZBX_SERVER_NAME = 'test';
+$IMAGE_FORMAT_DEFAULT = IMAGE_FORMAT_PNG;
