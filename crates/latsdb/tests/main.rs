@@ -12,6 +12,7 @@ mod cluster;
 mod columns;
 mod compaction;
 mod durability;
+mod files;
 mod indexes;
 mod limits;
 mod logins;

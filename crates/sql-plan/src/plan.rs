@@ -8,6 +8,7 @@ use parser::ast;
 use sql_api::result::ResultShape;
 
 use crate::changes::{DeletePlan, InsertPlan, UpdatePlan};
+use crate::files::FileTarget;
 use crate::foreign_keys::ForeignKeys;
 use crate::load::LoadPlan;
 use crate::query::{self, QueryPlan};
@@ -83,6 +84,19 @@ impl Planned {
 }
 
 impl Plan {
+    /// The file that takes its rows.
+    pub fn file_target(&self) -> Option<&FileTarget> {
+        match self {
+            Plan::Query(plan) => plan.into_file.as_ref(),
+            Plan::Straight(_)
+            | Plan::Insert(_)
+            | Plan::Load(_)
+            | Plan::Update(_)
+            | Plan::Delete(_)
+            | Plan::Multi(_) => None,
+        }
+    }
+
     /// The result's columns; none for a change.
     pub fn shape(&self) -> Option<&Arc<ResultShape>> {
         match self {

@@ -9,7 +9,7 @@ use catalog::{
     AccountDef, AuthenticationPlugin, Catalog, CatalogEdit, DatabaseDef, DynamicPrivileges, Privileges, SYSTEM_TABLE,
     TableDef,
 };
-use env::Env;
+use env::{Directory, Env};
 use parking_lot::{Mutex, RwLock};
 use shard::ProposeError;
 use transaction::{Durability, Options, Participant, Transaction};
@@ -51,6 +51,7 @@ pub struct Engine {
     plans: PlanCache,
     rights: RightsCache,
     processes: OnceLock<Arc<dyn Processes>>,
+    server_files: OnceLock<Arc<Directory>>,
     other_nodes: OnceLock<Arc<dyn OtherNodes>>,
     prepared_statements: AtomicI64,
     /// Copies of tables that have lost their owner.
@@ -72,6 +73,8 @@ pub struct Surroundings {
     pub nodes: Option<Arc<dyn OtherNodes>>,
     /// Of commits, where nobody has said otherwise.
     pub durability: Durability,
+    /// `secure_file_priv`; `None`: statements use no files of the server.
+    pub files: Option<Arc<Directory>>,
 }
 
 /// Why the SQL side did not start.
@@ -126,6 +129,7 @@ impl Engine {
             plans: PlanCache::default(),
             rights: RightsCache::default(),
             processes: OnceLock::new(),
+            server_files: OnceLock::new(),
             other_nodes: OnceLock::new(),
             prepared_statements: AtomicI64::new(0),
             abandoned: Mutex::default(),
@@ -144,6 +148,11 @@ impl Engine {
     /// global variables.
     pub fn begin_to_serve(&self, surroundings: Surroundings, host: &dyn Host) -> Result<(), StartError> {
         self.set_processes(surroundings.processes);
+        if let Some(files) = surroundings.files {
+            let shown = format!("{}/", files.path().display());
+            self.globals().describe("secure_file_priv", &shown);
+            let _ = self.server_files.set(files);
+        }
         let is_alone = surroundings.nodes.is_none();
         if let Some(nodes) = surroundings.nodes {
             self.enter_cluster(nodes, host).map_err(|_| StartError::Interrupted)?;
@@ -154,6 +163,11 @@ impl Engine {
         }
         self.keep_past();
         Ok(())
+    }
+
+    /// The directory whose files statements may use.
+    pub(crate) fn server_files(&self) -> Option<&Arc<Directory>> {
+        self.server_files.get()
     }
 
     /// The current schema.
@@ -403,6 +417,10 @@ impl Node for Engine {
 
     fn virtual_table(&self, database: &str, name: &str) -> Option<&'static dyn VirtualTable> {
         information_schema::find(database, name).map(|table| table as &dyn VirtualTable)
+    }
+
+    fn has_server_files(&self) -> bool {
+        self.server_files().is_some()
     }
 
     fn takes_local_files(&self) -> bool {

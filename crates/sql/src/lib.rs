@@ -15,10 +15,11 @@
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
 //! * [`schema`]: the catalog in use, fed by the log; [`verify`]: whether it and the rows agree;
 //! * [`cluster`]: a node comes to its cluster; [`neighbours`]: what it asks the others about their sessions;
-//! * [`temporary`]: what a session has of its own;
+//! * [`temporary`]: what a session has of its own; `server_files`: files of the server in statements;
 //! * [`host`], [`result`]: what they need from the thread that runs them, and where answers go.
 
 pub mod accounts;
+mod aside;
 mod automatic_ids;
 mod cluster;
 mod cluster_locks;
@@ -38,6 +39,7 @@ mod program;
 mod refuse;
 pub mod result;
 pub mod schema;
+mod server_files;
 pub mod session;
 pub mod show;
 mod statement_class;

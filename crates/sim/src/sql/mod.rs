@@ -86,6 +86,7 @@ impl Side {
                 processes: self.connections.clone(),
                 nodes: Some(Arc::new(Neighbours(ways))),
                 durability: Durability::MajorityDisk,
+                files: None,
             };
             engine.begin_to_serve(surroundings, host)?;
             Ok(engine)

@@ -2,7 +2,7 @@
 //!
 //! * this file: what the protocol's commands call;
 //! * [`statement`]: one statement, from its tree to the module that runs it;
-//! * [`plan_for`], [`run_plan`]: queries and changes of rows, planned and run;
+//! * [`plan_for`], [`run_plan`]: queries and changes of rows, planned and run; [`into_file`]: queries whose rows become a file;
 //! * [`retry`]: what a statement that runs again has to undo;
 //! * [`answer`]: what the client is told at the end;
 //! * [`transaction`]: begin, commit, savepoints, what an error ends;
@@ -14,6 +14,7 @@
 mod answer;
 mod border;
 mod hints;
+mod into_file;
 mod kill;
 pub(crate) mod parameters;
 mod past;

@@ -1,6 +1,9 @@
 //! Runs a plan in the session's transaction: locks its tables, runs it, and once more on a newer snapshot where the first statement of a
 //! transaction met a newer row.
 
+use std::sync::Arc;
+
+use env::Directory;
 use store::{LockKey, LockMode};
 use transaction::{Isolation, LockPolicy, Settled, StatementScope};
 use types::{ErrorKind, SqlError, SqlResult};
@@ -22,6 +25,7 @@ use crate::host::Host;
 use crate::information_schema::SessionView;
 use crate::plan::{Plan, Planned};
 use crate::result::{Done, ResultSink, ServerStatus};
+use crate::server_files::FileSource;
 use crate::table::Table;
 
 impl Session {
@@ -109,7 +113,9 @@ impl Session {
             }
             let mut result = lock_definitions(&self.engine, planned, &runtime, scope, catalog_version)
                 .and_then(|()| lock_tables(plan, &runtime).map_err(Failure::Error))
-                .and_then(|()| run_once(plan, &runtime, &ctx, target, status).map_err(Failure::Error))
+                .and_then(|()| {
+                    run_once(plan, &runtime, &ctx, target, status, self.engine.server_files()).map_err(Failure::Error)
+                })
                 .and_then(|answer| runtime.settle_claims().map(|()| answer).map_err(Failure::Error))
                 .and_then(|answer| failpoint::hit("statement.ran").map(|()| answer).map_err(Failure::Error))
                 .and_then(|answer| {
@@ -301,6 +307,7 @@ fn run_once(
     ctx: &StatementContext<'_>,
     sink: &mut dyn ResultSink,
     status: ServerStatus,
+    files: Option<&Arc<Directory>>,
 ) -> SqlResult<Answer> {
     let ctx = ctx.eval();
     let changed = match plan {
@@ -323,7 +330,10 @@ fn run_once(
             return Ok(changed_answer(changed, changed.affected, info));
         }
         Plan::Load(plan) => {
-            let changed = dml::load(plan, runtime, &ctx, sink)?;
+            let changed = match files.filter(|_| !plan.is_of_client) {
+                Some(directory) => dml::load(plan, runtime, &ctx, &mut FileSource { directory })?,
+                None => dml::load(plan, runtime, &ctx, sink)?,
+            };
             let warnings = ctx.with_warnings(|warnings| warnings.count());
             let info = dml::load_info(plan, &changed, warnings);
             // LOAD DATA tells no id, but LAST_INSERT_ID() does.

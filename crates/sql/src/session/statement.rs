@@ -427,7 +427,7 @@ impl Session {
                     ..Analysis::default()
                 };
             }
-            let outcome = self.run_plan(&plan, catalog_version, parameters, more, host, sink);
+            let outcome = self.run_plan_into(&plan, catalog_version, parameters, more, host, sink);
             if time_limit.is_some() {
                 host.limit_time(None);
             }
