@@ -131,6 +131,7 @@ impl Parts {
                 .clone()
                 .map(|cluster| Arc::new(Neighbours(cluster)) as Arc<dyn OtherNodes>),
             durability: config.durability,
+            data_dir: Some(config.data_dir.clone()),
             files,
         };
         engine.begin_to_serve(surroundings, &BlockingHost)?;

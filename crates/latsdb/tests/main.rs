@@ -21,6 +21,7 @@ mod past;
 mod programs;
 mod recovery;
 mod serve;
+mod statement_logs;
 mod support;
 mod upgrade;
 mod witness;

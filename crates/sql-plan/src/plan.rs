@@ -154,6 +154,27 @@ impl Plan {
         }
     }
 
+    /// Whether it looks through all of a table.
+    pub fn searches_without_index(&self) -> bool {
+        let all = crate::access::AccessPath::reads_all;
+        match self {
+            Plan::Straight(plan) => all(&plan.path),
+            Plan::Query(plan) => {
+                let mut found = false;
+                plan.for_each_table(&mut |access| found |= all(&access.path));
+                found
+            }
+            Plan::Insert(_) | Plan::Load(_) => false,
+            Plan::Update(plan) => all(&plan.target.path),
+            Plan::Delete(plan) => all(&plan.target.path),
+            Plan::Multi(plan) => {
+                let mut found = false;
+                plan.join.for_each_table(&mut |access| found |= all(&access.path));
+                found
+            }
+        }
+    }
+
     /// Whether it locks rows that it does not change.
     pub fn is_locking_read(&self) -> bool {
         matches!(self, Plan::Query(plan) if !plan.locked.is_empty())

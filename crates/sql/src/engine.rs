@@ -1,6 +1,7 @@
 //! What all sessions of a node share: the schema, the rows, global variables, cached plans.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -28,6 +29,7 @@ use crate::plan::{Authorizer, Node, VirtualTable};
 use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
 use crate::schema::{Schema, system_table_spec};
+use crate::statement_logs::{self, StatementLogs};
 use crate::statistics::Statistics;
 use crate::table::Table;
 use crate::table_ids::{TableIds, write_rows};
@@ -52,6 +54,7 @@ pub struct Engine {
     rights: RightsCache,
     processes: OnceLock<Arc<dyn Processes>>,
     server_files: OnceLock<Arc<Directory>>,
+    logs: Arc<StatementLogs>,
     other_nodes: OnceLock<Arc<dyn OtherNodes>>,
     prepared_statements: AtomicI64,
     /// Copies of tables that have lost their owner.
@@ -73,6 +76,8 @@ pub struct Surroundings {
     pub nodes: Option<Arc<dyn OtherNodes>>,
     /// Of commits, where nobody has said otherwise.
     pub durability: Durability,
+    /// The data directory, for the logs of statements; `None`: they go to tables alone.
+    pub data_dir: Option<PathBuf>,
     /// `secure_file_priv`; `None`: statements use no files of the server.
     pub files: Option<Arc<Directory>>,
 }
@@ -116,6 +121,7 @@ impl Engine {
         let started_at_micros = env.clock.wall().as_micros() as i64;
         let incarnation = participant.incarnation();
         let engine = Engine {
+            logs: Arc::new(StatementLogs::new(env.disk.clone())),
             env,
             schema,
             table_ids: TableIds::default(),
@@ -141,6 +147,7 @@ impl Engine {
         engine.clean_up(host)?;
         engine.describe_node();
         engine.globals().restore(&engine.catalog());
+        engine.globals().keep_logs(engine.logs.clone());
         Ok(Arc::new(engine))
     }
 
@@ -148,6 +155,9 @@ impl Engine {
     /// global variables.
     pub fn begin_to_serve(&self, surroundings: Surroundings, host: &dyn Host) -> Result<(), StartError> {
         self.set_processes(surroundings.processes);
+        if let Some(data_dir) = surroundings.data_dir {
+            self.logs.keep_in(data_dir.join(statement_logs::FOLDER));
+        }
         if let Some(files) = surroundings.files {
             let shown = format!("{}/", files.path().display());
             self.globals().describe("secure_file_priv", &shown);
@@ -163,6 +173,11 @@ impl Engine {
         }
         self.keep_past();
         Ok(())
+    }
+
+    /// The general log and the slow query log.
+    pub(crate) fn logs(&self) -> &StatementLogs {
+        &self.logs
     }
 
     /// The directory whose files statements may use.

@@ -13,6 +13,7 @@
 //! * [`program`]: stored programs, compiled and run;
 //! * [`ddl`], [`show`], [`information_schema`], [`variables`]: the schema and the server, changed and shown;
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
+//! * `statement_logs`: the general log and the slow query log;
 //! * [`schema`]: the catalog in use, fed by the log; [`verify`]: whether it and the rows agree;
 //! * [`cluster`]: a node comes to its cluster; [`neighbours`]: what it asks the others about their sessions;
 //! * [`temporary`]: what a session has of its own; `server_files`: files of the server in statements;
@@ -43,6 +44,7 @@ mod server_files;
 pub mod session;
 pub mod show;
 mod statement_class;
+mod statement_logs;
 pub mod statistics;
 mod table_ids;
 pub mod variables;

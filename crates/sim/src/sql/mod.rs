@@ -86,6 +86,7 @@ impl Side {
                 processes: self.connections.clone(),
                 nodes: Some(Arc::new(Neighbours(ways))),
                 durability: Durability::MajorityDisk,
+                data_dir: None,
                 files: None,
             };
             engine.begin_to_serve(surroundings, host)?;

@@ -279,3 +279,19 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
     rows.push(vec![text("Ssl_version"), text(version)]);
     rows
 }
+
+pub(super) fn general_log(source: &Source<'_>) -> Vec<Vec<Value>> {
+    source
+        .session
+        .engine
+        .logs()
+        .general_rows(|micros| fine_moment(micros, source))
+}
+
+pub(super) fn slow_log(source: &Source<'_>) -> Vec<Vec<Value>> {
+    source
+        .session
+        .engine
+        .logs()
+        .slow_rows(|micros| fine_moment(micros, source))
+}

@@ -9,6 +9,7 @@
 //! * [`prepared`]: prepared statements and cursors;
 //! * [`table_locks`]: LOCK TABLES;
 //! * [`kill`]: KILL, of sessions of other nodes, too;
+//! * [`logged`]: what the logs of statements are told;
 //! * [`services`]: what functions ask of the session.
 
 mod answer;
@@ -16,6 +17,7 @@ mod border;
 mod hints;
 mod into_file;
 mod kill;
+mod logged;
 pub(crate) mod parameters;
 mod past;
 mod persist;
@@ -35,6 +37,7 @@ use std::sync::Arc;
 use parser::ast;
 use types::{CharsetId, ErrorKind, SqlError, SqlResult, Warnings};
 
+use self::logged::CountedRows;
 use self::transaction::SessionTransaction;
 use crate::accounts::access::Access;
 use crate::accounts::logins::AccountUse;
@@ -112,6 +115,10 @@ impl Session {
         if let Some(database) = session.options.database.clone().filter(|name| !name.is_empty()) {
             session.enter_database(&database)?;
         }
+        session.log_command("Connect", |session| {
+            let (user, host) = (&session.options.user, &session.options.host);
+            format!("{user}@{host} on {}", session.database().unwrap_or(""))
+        });
         Ok(session)
     }
 
@@ -124,6 +131,9 @@ impl Session {
             self.begin_statement();
             governor::tick()?;
             let (parsed, bytes) = governor::measured(|| self.parse(rest));
+            if parsed.is_err() {
+                self.log_begin("Query", rest);
+            }
             let parsed = match parsed {
                 Err(error) if error.kind() == ErrorKind::EmptyQuery && is_comment(rest) => {
                     self.warnings.clear();
@@ -140,7 +150,9 @@ impl Session {
             if parsed.params > 0 {
                 return Err(self.remember(crate::errors::parameter_in_text(rest)));
             }
-            rest = &rest[parsed.consumed..];
+            let sent;
+            (sent, rest) = rest.split_at(parsed.consumed);
+            let sent = parser::without_end(sent);
             let more = if parsed.last {
                 ServerStatus::default()
             } else {
@@ -149,7 +161,19 @@ impl Session {
             self.state.user_variables_use.set(parsed.user_variables);
             let statement = Arc::new(parsed.statement);
             let charset = self.client_charset();
-            let ran = self.run(&statement, Parameters::NONE, more, host, sink);
+            let ran = match self.log_begin("Query", sent) {
+                None => self.run(&statement, Parameters::NONE, more, host, sink),
+                Some(began) => {
+                    let mut counted = CountedRows {
+                        sink: &mut *sink,
+                        rows: 0,
+                    };
+                    let ran = self.run(&statement, Parameters::NONE, more, host, &mut counted);
+                    let rows = counted.rows;
+                    self.log_end(&began, &statement, sent, rows);
+                    ran
+                }
+            };
             drop_shared(statement, bytes);
             ran?;
             if parsed.last {
@@ -369,6 +393,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.log_command("Quit", |_| String::new());
         self.forget_temporary_tables();
         self.give_up_named_locks();
         self.close_all_statements();

@@ -9,6 +9,7 @@ use transaction::{Isolation, LockPolicy, Settled, StatementScope};
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::Session;
+use super::logged::Running;
 use super::parameters::Parameters;
 use super::retry::{HeldRows, RetryPoint};
 use super::services::SessionServices;
@@ -26,6 +27,7 @@ use crate::information_schema::SessionView;
 use crate::plan::{Plan, Planned};
 use crate::result::{Done, ResultSink, ServerStatus};
 use crate::server_files::FileSource;
+use crate::statement_logs::Switches;
 use crate::table::Table;
 
 impl Session {
@@ -91,6 +93,7 @@ impl Session {
                 _ => transaction.begin_statement(),
             }
         };
+        let examined_before = transaction.borrow().examined();
         let retry = transaction
             .borrow()
             .is_settling()
@@ -157,6 +160,16 @@ impl Session {
             break (result, ctx.take_warnings());
         };
         self.state.automatic_insert_id.set(runtime.first_automatic_id.get());
+        let switches = self.engine.logs().switches();
+        if switches.has(Switches::SLOW) {
+            let before = self.state.running.get();
+            let without_index = switches.has(Switches::WITHOUT_INDEX) && plan.searches_without_index();
+            self.state.running.set(Running {
+                rows_examined: before.rows_examined + transaction.borrow().examined().saturating_sub(examined_before),
+                lock_waits: before.lock_waits + runtime.lock_waits.get(),
+                searches_without_index: before.searches_without_index || without_index,
+            });
+        }
         self.keep_warnings(warnings);
         result
     }

@@ -9,6 +9,7 @@ use parser::UserVariables;
 use parser::ast::VarScope;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
+use super::logged::Running;
 use super::{Encryption, SessionOptions};
 use crate::accounts::access::Access;
 use crate::cluster_locks::{Asker, ClusterLocks};
@@ -36,6 +37,8 @@ pub struct SessionState {
     pub automatic_insert_id: Cell<Option<u64>>,
     pub row_count: Cell<i64>,
     pub found_rows: Cell<u64>,
+    /// For the slow query log.
+    pub(super) running: Cell<Running>,
     random: RandomState,
     pub(crate) cluster_locks: ClusterLocks,
     pub encryption: Option<Encryption>,
@@ -58,6 +61,7 @@ impl SessionState {
             automatic_insert_id: Cell::new(None),
             row_count: Cell::new(-1),
             found_rows: Cell::new(0),
+            running: Cell::default(),
             random: RandomState::new(seed >> 32, seed & 0xffff_ffff),
             cluster_locks: ClusterLocks::default(),
             encryption: options.encryption.clone(),

@@ -354,7 +354,7 @@ impl Session {
             // Nothing is buffered that a FLUSH could write: every commit is on disk.
             Statement::Flush(flush) => {
                 if let ast::FlushWhat::Targets(targets) = &flush.what {
-                    self.flush_accounts(targets);
+                    self.flush_targets(targets);
                 }
                 Ok(Answer::done())
             }
