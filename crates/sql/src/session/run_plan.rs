@@ -66,6 +66,7 @@ impl Session {
             access,
             temporary: &self.temporary,
             encryption: self.state.encryption.as_ref(),
+            compressed: self.options.compressed,
             host,
         });
         let runtime = Runtime::new(

@@ -285,6 +285,7 @@ pub static VARIABLES: &[Variable] = &[
     variable("print_identified_with_as_hex", Both, Bool, "OFF"),
     variable("profiling", Both, OFF_ONLY, "OFF"),
     variable("profiling_history_size", Both, int(0, 100), "15"),
+    fixed("protocol_compression_algorithms", Global, Text, "zlib,uncompressed"),
     fixed("protocol_version", Global, ANY, "10"),
     fixed("proxy_user", Session, Text, ""),
     variable("pseudo_slave_mode", Session, OFF_ONLY, "OFF"),
