@@ -8,12 +8,14 @@
 //! * [`transaction`]: begin, commit, savepoints, what an error ends;
 //! * [`prepared`]: prepared statements and cursors;
 //! * [`table_locks`]: LOCK TABLES;
+//! * [`handler`]: a table read row by row;
 //! * [`kill`]: KILL, of sessions of other nodes, too;
 //! * [`logged`]: what the logs of statements are told;
 //! * [`services`]: what functions ask of the session.
 
 mod answer;
 mod border;
+mod handler;
 mod hints;
 mod into_file;
 mod kill;
@@ -37,6 +39,7 @@ use std::sync::Arc;
 use parser::ast;
 use types::{CharsetId, ErrorKind, SqlError, SqlResult, Warnings};
 
+use self::handler::Handlers;
 use self::logged::CountedRows;
 use self::transaction::SessionTransaction;
 use crate::accounts::access::Access;
@@ -83,6 +86,7 @@ pub struct Session {
     /// While EXPLAIN ANALYZE runs its query.
     pub(crate) analysis: Option<Box<Analysis>>,
     pub(crate) programs: Programs,
+    handlers: Handlers,
     /// The session ends after the current answer (`COMMIT RELEASE`, `KILL` of oneself).
     pub(crate) ends: bool,
 }
@@ -107,6 +111,7 @@ impl Session {
             temporary: TemporaryTables::default(),
             analysis: None,
             programs: Programs::default(),
+            handlers: Handlers::default(),
             ends: false,
             options,
             engine,
@@ -271,6 +276,7 @@ impl Session {
         self.transaction = SessionTransaction::default();
         self.table_locks = TableLocks::default();
         self.give_up_named_locks();
+        self.handlers = Handlers::default();
         self.variables = SessionVariables::new(self.engine.globals());
         let _ = self.variables.set_client_collation(self.options.collation_id);
         self.state = SessionState::new(&self.options, self.engine.env().random.next_u64());
@@ -287,6 +293,7 @@ impl Session {
         self.table_locks = TableLocks::default();
         self.give_up_named_locks();
         self.leave_programs();
+        self.handlers = Handlers::default();
         self.variables.renew_settings();
         self.access = None;
         self.warnings.clear();
