@@ -194,17 +194,30 @@ impl<'a> Writer<'a> {
         }
         let enclosed = format.enclosed.filter(|_| !self.form.optionally || is_string(ty));
         out.extend(enclosed);
-        let mut bytes = Vec::new();
-        append_bytes(value, ty, self.form.charset, &mut bytes);
-        match format.escaped {
-            Some(escape) if is_string(ty) || self.form.separates_numbers() => {
-                // A byte of a longer character is no separator.
-                let charset = self.form.charset.unwrap_or(ty.charset());
-                let is_split = ty.charset() != CharsetId::BINARY && charset.max_bytes_per_char() > 1;
-                let most = if is_split { 0x7f } else { 0xff };
-                self.escaped(&bytes, escape, enclosed, most, out);
+        let escape = format.escaped;
+        let escape = escape.filter(|_| is_string(ty) || self.form.separates_numbers());
+        let is_text = matches!(
+            value,
+            ValueRef::Str(_) | ValueRef::Enum(_) | ValueRef::Set(_) | ValueRef::Json(_)
+        );
+        let own = match value {
+            ValueRef::Json(_) => CharsetId::UTF8MB4,
+            _ => ty.charset(),
+        };
+        let charset = self.form.charset.filter(|_| own != CharsetId::BINARY).unwrap_or(own);
+        match escape {
+            // A byte of a longer character is no separator: characters are looked at before they become bytes.
+            Some(escape) if is_text && charset.max_bytes_per_char() > 1 => {
+                let mut text = Vec::new();
+                self.escaped(value.text().as_bytes(), escape, enclosed, 0x7f, &mut text);
+                governor::bulk::append(out, &charset.encode(&String::from_utf8_lossy(&text)));
             }
-            _ => governor::bulk::append(out, &bytes),
+            Some(escape) => {
+                let mut bytes = Vec::new();
+                append_bytes(value, ty, self.form.charset, &mut bytes);
+                self.escaped(&bytes, escape, enclosed, 0xff, out);
+            }
+            None => append_bytes(value, ty, self.form.charset, out),
         }
         out.extend(enclosed);
     }

@@ -287,7 +287,13 @@ fn pad(ty: &SqlType, out: &mut Vec<u8>) {
     let length = ty.length as usize;
     match ty.kind {
         TypeKind::Char if ty.charset() == CharsetId::BINARY => out.resize(length, 0),
-        TypeKind::Char => out.resize(length * ty.charset().max_bytes_per_char() as usize, b' '),
+        TypeKind::Char => {
+            let blank = ty.charset().encode(" ");
+            let length = length * ty.charset().max_bytes_per_char() as usize;
+            while out.len() < length {
+                out.extend_from_slice(&blank);
+            }
+        }
         TypeKind::Binary => out.resize(length, 0),
         _ => {}
     }
