@@ -14,11 +14,13 @@
 //! * [`OverlayDisk`]: any disk, read only: what is written is kept in memory;
 //! * [`failpoints`]: named steps at which a test makes the process panic, fail or die.
 //! * [`Levels`]: which formats this program writes and reads, beside others of other versions;
+//! * [`Directory`]: files that SQL statements may read and make;
 //! * [`OsUser`]: which user of this machine is at the other end of a connection.
 
 pub mod failpoints;
 
 mod chance;
+mod directory;
 mod disk;
 mod faults;
 mod levels;
@@ -30,6 +32,7 @@ mod sim;
 use std::sync::Arc;
 
 pub use chance::{Clock, ManualClock, Random, SeededRandom};
+pub use directory::{Directory, NewFile, OldFile, OpenError};
 pub use disk::{Access, DirLock, Disk, File, LockError};
 pub use faults::{Fault, FaultyDisk};
 pub use levels::{Feature, Level, Levels};

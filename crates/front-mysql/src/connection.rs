@@ -119,6 +119,10 @@ async fn log_in(shared: &Arc<Shared>, handle: &Arc<Handle>, socket: &Rc<Socket>)
                 long_turns: LongTurns::default(),
             });
             connection.flush().await.ok()?;
+            // The OK of the login is the last that goes as it is.
+            if connection.dialog.answer.capabilities.contains(Capabilities::COMPRESS) {
+                socket.start_compression();
+            }
             Some(connection)
         }
         Err(end) => {
@@ -223,6 +227,7 @@ impl Connection {
             return Next::Close;
         }
         loop {
+            self.dialog.socket.number(&mut self.input, 0);
             let frames = match scan(self.input.pending(), 0, self.packet_len_max) {
                 Ok(Scan::Complete(frames)) => frames,
                 Ok(Scan::Incomplete { .. }) => return Next::Command,

@@ -3,6 +3,8 @@
 use std::io;
 use std::task::Poll;
 
+use mysql_wire::frame;
+
 use crate::pool;
 
 /// What came from the client and was not looked at yet. Holds a buffer only while there is something in it.
@@ -20,6 +22,20 @@ impl Input {
 
     pub fn pending_mut(&mut self) -> &mut [u8] {
         &mut self.buffer[self.start..]
+    }
+
+    /// Numbers the frames of the first packet anew, from `sequence` on.
+    pub fn number_from(&mut self, sequence: u8) {
+        let bytes = self.pending_mut();
+        let (mut at, mut number) = (0, sequence);
+        while let Some(header) = bytes.get_mut(at..at + frame::HEADER_LEN) {
+            let len = usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
+            header[3] = number;
+            if len < frame::FRAME_PAYLOAD_MAX {
+                return;
+            }
+            (at, number) = (at + frame::HEADER_LEN + len, number.wrapping_add(1));
+        }
     }
 
     pub fn consume(&mut self, len: usize) {
@@ -71,5 +87,28 @@ impl Input {
             let part = self.buffer.as_slice().into();
             pool::return_buffer(std::mem::replace(&mut self.buffer, part));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_numbered_as_far_as_they_have_come() {
+        let mut input = Input::default();
+        let long = [vec![0xff, 0xff, 0xff, 9], vec![7; frame::FRAME_PAYLOAD_MAX]].concat();
+        let rest = [1, 0, 0, 9, 7, 1, 0, 0, 9, 7];
+        let mut come = |bytes: &[u8]| {
+            input.buffer.extend_from_slice(bytes);
+            input.number_from(255);
+            let second = input.pending().get(long.len() + 3).copied();
+            let third = input.pending().get(long.len() + 8).copied();
+            (input.pending()[3], second, third)
+        };
+        assert_eq!(come(&long), (255, None, None));
+        assert_eq!(come(&rest[..2]), (255, None, None));
+        // The next packet is another command.
+        assert_eq!(come(&rest[2..]), (255, Some(0), Some(9)));
     }
 }

@@ -22,6 +22,7 @@ mod certificate;
 mod clock;
 mod columns;
 mod commands;
+mod compressed;
 mod config;
 mod connection;
 mod deadline;

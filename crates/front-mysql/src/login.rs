@@ -22,13 +22,14 @@ use crate::server::Shared;
 use crate::sink::Answer;
 use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
 
-/// What the greeting offers. Compression is not among it.
+/// What the greeting offers. Of the ways to compress it is zlib alone.
 pub const OFFERED: Capabilities = Capabilities(
     Capabilities::LONG_PASSWORD.0
         | Capabilities::FOUND_ROWS.0
         | Capabilities::LONG_FLAG.0
         | Capabilities::CONNECT_WITH_DB.0
         | Capabilities::NO_SCHEMA.0
+        | Capabilities::COMPRESS.0
         | Capabilities::ODBC.0
         | Capabilities::LOCAL_FILES.0
         | Capabilities::IGNORE_SPACE.0
@@ -251,6 +252,7 @@ impl LoginDialog<'_> {
             ignore_space: self.has(Capabilities::IGNORE_SPACE),
             interactive: self.has(Capabilities::INTERACTIVE),
             encryption: client.encryption,
+            compressed: self.has(Capabilities::COMPRESS),
             password_expired: standing.password_expired,
         })?;
         if let Some(packet) = last_words {

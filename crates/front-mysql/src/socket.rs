@@ -19,6 +19,7 @@ use tokio::io::{AsyncReadExt, AsyncWrite};
 use crate::backend::Certificate;
 use crate::certificate;
 use crate::clock::CoarseInstant;
+use crate::compressed::Compressed;
 use crate::deadline::Deadline;
 use crate::input::Input;
 use crate::pool;
@@ -32,6 +33,7 @@ use crate::transport::Transport;
 const AT_ONCE: usize = 128 << 10;
 /// Bytes that a connection sends before others have their turn.
 const SENT_PER_TURN: usize = 1 << 20;
+const COMPRESSED_PER_TURN: usize = 128 << 10;
 /// Bytes that a connection takes in before others have their turn. Many connections may have as much waiting, each with memory that is
 /// touched for the first time: a quarter of a millisecond each.
 const RECEIVED_PER_TURN: usize = 256 << 10;
@@ -123,6 +125,7 @@ impl Socket {
         let mut turn_end = input.pending().len() + RECEIVED_PER_TURN;
         loop {
             let held = input.pending().len();
+            self.number(input, sequence);
             let missing =
                 match frame::scan(input.pending(), sequence, patience.packet_len_max).map_err(SocketEnd::Frame)? {
                     Scan::Complete(_) => return Ok(()),
@@ -237,7 +240,7 @@ impl Socket {
     /// Sends as much as goes into a turn; whether that was all.
     async fn send_some(&self, sending: &mut Sending<'_>, timeout: Duration) -> Result<bool, SocketEnd> {
         let mut give_up_at = None;
-        let turn_end = sending.sent + SENT_PER_TURN;
+        let turn_end = sending.sent + self.sent_per_turn();
         poll_fn(|context| {
             loop {
                 let unsent = &sending.output.as_slice()[sending.sent..];
@@ -316,22 +319,37 @@ impl Socket {
         }
     }
 
+    /// Goes on compressed: what is sent from here on, and what comes. Nothing of that has been read yet.
+    pub fn start_compression(&self) {
+        let stream = self.stream.replace(Stream::Gone);
+        self.stream
+            .replace(Stream::Compressed(Box::new(Compressed::new(stream))));
+    }
+
+    /// Within compressed frames, which have numbers of their own, those of packets say nothing: MariaDB's clients begin anew with each 16 MB.
+    pub fn number(&self, input: &mut Input, sequence: u8) {
+        if matches!(&*self.stream.borrow(), Stream::Compressed(_)) {
+            input.number_from(sequence);
+        }
+    }
+
     /// How the bytes travel; none where they do as they are.
     pub fn encryption(&self) -> Option<Encryption> {
-        match &*self.stream.borrow() {
-            Stream::Encrypted(stream) => Some(tls::encryption_of(stream.get_ref().1)),
-            Stream::Plain(_) | Stream::Gone => None,
-        }
+        self.stream.borrow().tls().map(tls::encryption_of)
     }
 
     /// The names in the certificate that the client has shown, if it has.
     pub fn certificate(&self) -> Option<Certificate> {
+        let stream = self.stream.borrow();
+        let shown = stream.tls()?.peer_certificates()?;
+        certificate::names(shown.first()?)
+    }
+
+    /// Bytes that are sent before others have their turn. Compressing takes its time, too.
+    fn sent_per_turn(&self) -> usize {
         match &*self.stream.borrow() {
-            Stream::Encrypted(stream) => {
-                let shown = stream.get_ref().1.peer_certificates()?;
-                certificate::names(shown.first()?)
-            }
-            Stream::Plain(_) | Stream::Gone => None,
+            Stream::Compressed(_) => COMPRESSED_PER_TURN,
+            Stream::Plain(_) | Stream::Encrypted(_) | Stream::Gone => SENT_PER_TURN,
         }
     }
 

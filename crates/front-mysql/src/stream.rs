@@ -1,17 +1,20 @@
-//! The bytes under the protocol: plain, or encrypted from the middle of the login on.
+//! The bytes under the protocol: plain, or encrypted from the middle of the login on, and compressed from its end on.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use rustls::ServerConnection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
+use crate::compressed::Compressed;
 use crate::transport::Transport;
 
 pub enum Stream {
     Plain(Transport),
     Encrypted(Box<TlsStream<Transport>>),
+    Compressed(Box<Compressed>),
     /// Taken out for the TLS handshake, and for good if that fails.
     Gone,
 }
@@ -22,7 +25,17 @@ impl Stream {
         match self {
             Stream::Plain(stream) => Some(stream),
             Stream::Encrypted(stream) => Some(stream.get_ref().0),
+            Stream::Compressed(stream) => stream.inner().transport(),
             Stream::Gone => None,
+        }
+    }
+
+    /// The encryption, if there is one.
+    pub fn tls(&self) -> Option<&ServerConnection> {
+        match self {
+            Stream::Encrypted(stream) => Some(stream.get_ref().1),
+            Stream::Compressed(stream) => stream.inner().tls(),
+            Stream::Plain(_) | Stream::Gone => None,
         }
     }
 }
@@ -36,6 +49,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
+            Stream::Compressed(stream) => Pin::new(&mut **stream).poll_read(cx, buf),
             Stream::Gone => gone(),
         }
     }
@@ -46,6 +60,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
             Stream::Encrypted(stream) => Pin::new(stream).poll_write(cx, buf),
+            Stream::Compressed(stream) => Pin::new(&mut **stream).poll_write(cx, buf),
             Stream::Gone => gone(),
         }
     }
@@ -54,6 +69,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Stream::Encrypted(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Compressed(stream) => Pin::new(&mut **stream).poll_flush(cx),
             Stream::Gone => gone(),
         }
     }
@@ -62,6 +78,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Stream::Encrypted(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Compressed(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
             Stream::Gone => gone(),
         }
     }

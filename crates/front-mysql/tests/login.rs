@@ -23,7 +23,7 @@ fn the_greeting() {
             .capabilities
             .contains(Capabilities::DEPRECATE_EOF | Capabilities::CONNECT_ATTRS | Capabilities::LOCAL_FILES)
     );
-    assert!(!greeting.capabilities.contains(Capabilities::COMPRESS));
+    assert!(greeting.capabilities.contains(Capabilities::COMPRESS));
     let other = Client::bare(server.addr()).read_packet().unwrap();
     let other = Greeting::decode(&other).unwrap();
     assert!(other.nonce != greeting.nonce && other.connection_id != greeting.connection_id);

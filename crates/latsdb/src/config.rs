@@ -8,7 +8,7 @@ mod size;
 mod sources;
 
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use front_mysql::NODE_ID_MAX;
@@ -150,6 +150,12 @@ pub const SETTINGS: &[Setting] = &[
         "What a commit waits for: majority_disk, majority_memory or local_disk",
     ),
     setting(
+        "secure_file_priv",
+        "DIR",
+        "NULL",
+        "Directory whose files LOAD DATA and LOAD_FILE read and SELECT ... INTO OUTFILE makes; NULL: none",
+    ),
+    setting(
         "log_level",
         "LEVEL",
         "info",
@@ -181,6 +187,8 @@ pub struct Config {
     /// Of log behind a checkpoint.
     pub log_keep_bytes: u64,
     pub durability: Durability,
+    /// Files that statements may use.
+    pub secure_file_priv: Option<PathBuf>,
     pub log_level: tracing::Level,
     pub log_format: LogFormat,
     pub report_turns: Option<Duration>,
@@ -272,6 +280,12 @@ impl Config {
                 "majority_disk, majority_memory or local_disk",
                 Durability::by_name,
             )?,
+            secure_file_priv: given.read("secure_file_priv", "an absolute path of a directory, or NULL", |text| {
+                match text {
+                    "NULL" => Some(None),
+                    path => Path::new(path).is_absolute().then(|| Some(PathBuf::from(path))),
+                }
+            })?,
             log_level: given.read("log_level", "error, warn, info, debug or trace", |text| {
                 text.parse().ok()
             })?,

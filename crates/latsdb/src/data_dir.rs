@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use env::OsUser;
+use env::{Directory, OsUser};
 use rustix::fs::Mode;
 use rustix::process::umask;
 
@@ -20,6 +20,21 @@ const OWNER_ALONE: u32 = 0o700;
 /// Files that this process makes from now on are its user's alone.
 pub fn keep_others_out() {
     umask(Mode::from_raw_mode(OTHERS));
+}
+
+/// The directory for files that statements use. It is no part of the data directory, nor the other way round: nobody reads or changes
+/// the log by a statement.
+pub fn files_beside(files: &Path, data: &Path) -> Result<Directory> {
+    let shown = files.display();
+    let directory = Directory::open(files).with_context(|| format!("cannot use secure_file_priv {shown}"))?;
+    let data = fs::canonicalize(data).with_context(|| format!("cannot use the data directory {}", data.display()))?;
+    if data.starts_with(directory.path()) || directory.path().starts_with(&data) {
+        bail!(
+            "secure_file_priv {shown} and the data directory {} hold each other: name one beside it",
+            data.display()
+        );
+    }
+    Ok(directory)
 }
 
 /// Makes the directory, or makes sure that it is ours and nobody else's.

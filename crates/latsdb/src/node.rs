@@ -73,6 +73,9 @@ impl Parts {
     /// Recovers the rows and reads the catalog. Blocks for as long as that takes; of a cluster, until there is somebody to get them from.
     pub fn open(config: &Config, registry: &Arc<Registry>, cluster: Option<Arc<Cluster>>) -> Result<Self> {
         data_dir::prepare(&config.data_dir)?;
+        let files = config.secure_file_priv.as_deref();
+        let files = files.map(|files| data_dir::files_beside(files, &config.data_dir));
+        let files = files.transpose()?.map(Arc::new);
         let env = Env::real();
         let joins = config.peer.as_ref().filter(|peer| !peer.join.is_empty());
         let memory = MemoryBudget::new(config.memory_limit_bytes);
@@ -131,6 +134,8 @@ impl Parts {
                 .clone()
                 .map(|cluster| Arc::new(Neighbours(cluster)) as Arc<dyn OtherNodes>),
             durability: config.durability,
+            data_dir: Some(config.data_dir.clone()),
+            files,
         };
         engine.begin_to_serve(surroundings, &BlockingHost)?;
         Ok(Self {

@@ -30,6 +30,8 @@ pub struct SessionOptions {
     pub interactive: bool,
     /// Where the connection is encrypted.
     pub encryption: Option<Encryption>,
+    /// CLIENT_COMPRESS.
+    pub compressed: bool,
     /// Nothing may run before the password has been changed.
     pub password_expired: bool,
 }

@@ -4,7 +4,7 @@ use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sql_api::host::{Host, WaitEnd};
 use sql_expr::{EvalContext, Expr};
@@ -67,6 +67,8 @@ pub struct Runtime<'a> {
     pub insert_id: Cell<Option<u64>>,
     /// The first automatic id of a row that the statement has inserted, also if it fails later.
     pub first_automatic_id: Cell<Option<u64>>,
+    /// How long it has waited for locks.
+    pub lock_waits: Cell<Duration>,
     transaction: &'a RefCell<Transaction>,
     /// Where the query of an INSERT reads that says AS OF.
     past: Option<&'a RefCell<Transaction>>,
@@ -108,6 +110,7 @@ impl<'a> Runtime<'a> {
             settings,
             insert_id: Cell::new(settings.insert_id),
             first_automatic_id: Cell::new(None),
+            lock_waits: Cell::new(Duration::ZERO),
             transaction,
             past: None,
             is_in_past: Cell::new(false),
@@ -252,6 +255,7 @@ impl<'a> Runtime<'a> {
             settings: self.settings,
             insert_id: Cell::new(None),
             first_automatic_id: Cell::new(None),
+            lock_waits: Cell::new(Duration::ZERO),
             transaction,
             past: None,
             is_in_past: Cell::new(false),
@@ -405,7 +409,9 @@ impl<'a> Runtime<'a> {
                 Progress::Wait(wait) => wait,
             };
             self.host.show_state(state);
+            let began = Instant::now();
             let end = self.host.wait_interruptible(std::pin::pin!(wait), Some(timeout));
+            self.lock_waits.set(self.lock_waits.get() + began.elapsed());
             self.host.show_state("");
             match end {
                 WaitEnd::Done => {}

@@ -112,6 +112,11 @@ pub trait Services {
     /// A number that no other call of the cluster gives: `UUID_SHORT()`.
     fn uuid_short(&self) -> u64;
 
+    /// `LOAD_FILE`: a file of the server; `None` where there is none that may be read, 1301 for one of more bytes than `most`.
+    fn load_file(&self, _path: &str, _most: u64) -> SqlResult<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
     /// `SLEEP`: true when it was interrupted.
     fn sleep(&self, duration: Duration) -> SqlResult<bool>;
 

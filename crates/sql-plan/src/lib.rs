@@ -11,7 +11,7 @@
 //! * [`straight`]: queries with a direct path from the store to the client; [`query`]: all others;
 //! * [`access`]: conditions to key ranges, and which index to read; `computed_keys`: those over
 //!   expressions;
-//! * [`changes`], [`mod@foreign_keys`], [`load`]: changes of rows, planned by `dml`;
+//! * [`changes`], [`mod@foreign_keys`], [`load`]: changes of rows, planned by `dml`; [`files`]: rows into files;
 //! * [`errors`]: errors of other layers as MySQL tells them; [`columns`], [`mod@column_type`], [`names`], [`text`]: what definitions say.
 
 pub mod access;
@@ -21,6 +21,7 @@ pub mod columns;
 mod computed_keys;
 mod dml;
 pub mod errors;
+pub mod files;
 pub mod foreign_keys;
 pub mod load;
 pub mod names;

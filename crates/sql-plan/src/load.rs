@@ -20,13 +20,12 @@ pub fn plan_load(planner: &Planner<'_>, load: &ast::LoadData) -> SqlResult<LoadP
     if load.xml {
         return Err(SqlError::not_supported("LOAD XML"));
     }
-    if !load.local {
-        return Err(crate::query::no_server_files());
+    match load.local {
+        true if !planner.node.takes_local_files() => return Err(ErrorKind::ClientLocalFilesDisabled.into()),
+        false if !planner.node.has_server_files() => return Err(crate::files::no_server_files()),
+        true | false => {}
     }
-    if !planner.node.takes_local_files() {
-        return Err(ErrorKind::ClientLocalFilesDisabled.into());
-    }
-    let format = format(load)?;
+    let format = format_of(&load.fields, &load.lines)?;
     if format.fields_terminated.is_empty() && format.enclosed.is_none() {
         return Err(SqlError::not_supported("LOAD DATA of fields with fixed widths"));
     }
@@ -74,7 +73,12 @@ pub fn plan_load(planner: &Planner<'_>, load: &ast::LoadData) -> SqlResult<LoadP
             _ => InsertVerb::Insert,
         },
         priority: None,
-        ignore: load.duplicates != Some(OnDuplicateRow::Replace),
+        // A client cannot be stopped in the midst of its file.
+        ignore: match load.duplicates {
+            Some(OnDuplicateRow::Replace) => false,
+            Some(OnDuplicateRow::Ignore) => true,
+            None => load.local,
+        },
         table: load.table.clone(),
         partitions: load.partitions.clone(),
         source: InsertSource::Values(vec![vec![ast::Expr::Default; names.len()]]),
@@ -84,6 +88,7 @@ pub fn plan_load(planner: &Planner<'_>, load: &ast::LoadData) -> SqlResult<LoadP
     };
     Ok(LoadPlan {
         insert: plan_insert(planner, &insert)?,
+        is_of_client: load.local,
         path: load.path.to_string(),
         charset: load
             .charset
@@ -97,8 +102,8 @@ pub fn plan_load(planner: &Planner<'_>, load: &ast::LoadData) -> SqlResult<LoadP
     })
 }
 
-fn format(load: &ast::LoadData) -> SqlResult<FileFormat> {
-    let (fields, lines) = (&load.fields, &load.lines);
+/// What FIELDS and LINES say.
+pub(crate) fn format_of(fields: &ast::FieldFormat, lines: &ast::LineFormat) -> SqlResult<FileFormat> {
     let written = |text: &Option<Box<[u8]>>, default: &[u8]| text.as_deref().unwrap_or(default).to_vec();
     let fields_terminated = written(&fields.terminated_by, b"\t");
     let lines_terminated = match written(&lines.terminated_by, b"\n") {
@@ -115,11 +120,13 @@ fn format(load: &ast::LoadData) -> SqlResult<FileFormat> {
     })
 }
 
-/// A bound LOAD DATA LOCAL.
+/// A bound LOAD DATA.
 #[derive(Debug)]
 pub struct LoadPlan {
     /// Its source is one row: what each column gets where the file has no field for it.
     pub insert: InsertPlan,
+    /// LOCAL: the client sends the file.
+    pub is_of_client: bool,
     pub path: String,
     pub charset: CharsetId,
     pub format: FileFormat,

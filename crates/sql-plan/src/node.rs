@@ -23,6 +23,9 @@ pub trait Node {
 
     /// `local_infile`: whether clients may send files.
     fn takes_local_files(&self) -> bool;
+
+    /// `secure_file_priv`: whether statements may use files of the server at all.
+    fn has_server_files(&self) -> bool;
 }
 
 /// Says what may be done with the tables that a statement names, and how it is refused.

@@ -8,6 +8,7 @@ use parser::ast;
 use sql_api::result::ResultShape;
 
 use crate::changes::{DeletePlan, InsertPlan, UpdatePlan};
+use crate::files::FileTarget;
 use crate::foreign_keys::ForeignKeys;
 use crate::load::LoadPlan;
 use crate::query::{self, QueryPlan};
@@ -83,6 +84,19 @@ impl Planned {
 }
 
 impl Plan {
+    /// The file that takes its rows.
+    pub fn file_target(&self) -> Option<&FileTarget> {
+        match self {
+            Plan::Query(plan) => plan.into_file.as_ref(),
+            Plan::Straight(_)
+            | Plan::Insert(_)
+            | Plan::Load(_)
+            | Plan::Update(_)
+            | Plan::Delete(_)
+            | Plan::Multi(_) => None,
+        }
+    }
+
     /// The result's columns; none for a change.
     pub fn shape(&self) -> Option<&Arc<ResultShape>> {
         match self {
@@ -135,6 +149,27 @@ impl Plan {
                     let changes = plan.targets.iter().any(|target| target.offset == access.offset);
                     found |= changes && all(&access.path);
                 });
+                found
+            }
+        }
+    }
+
+    /// Whether it looks through all of a table.
+    pub fn searches_without_index(&self) -> bool {
+        let all = crate::access::AccessPath::reads_all;
+        match self {
+            Plan::Straight(plan) => all(&plan.path),
+            Plan::Query(plan) => {
+                let mut found = false;
+                plan.for_each_table(&mut |access| found |= all(&access.path));
+                found
+            }
+            Plan::Insert(_) | Plan::Load(_) => false,
+            Plan::Update(plan) => all(&plan.target.path),
+            Plan::Delete(plan) => all(&plan.target.path),
+            Plan::Multi(plan) => {
+                let mut found = false;
+                plan.join.for_each_table(&mut |access| found |= all(&access.path));
                 found
             }
         }

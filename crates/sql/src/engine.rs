@@ -1,6 +1,7 @@
 //! What all sessions of a node share: the schema, the rows, global variables, cached plans.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use catalog::{
     AccountDef, AuthenticationPlugin, Catalog, CatalogEdit, DatabaseDef, DynamicPrivileges, Privileges, SYSTEM_TABLE,
     TableDef,
 };
-use env::Env;
+use env::{Directory, Env};
 use parking_lot::{Mutex, RwLock};
 use shard::ProposeError;
 use transaction::{Durability, Options, Participant, Transaction};
@@ -28,6 +29,7 @@ use crate::plan::{Authorizer, Node, VirtualTable};
 use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
 use crate::schema::{Schema, system_table_spec};
+use crate::statement_logs::{self, StatementLogs};
 use crate::statistics::Statistics;
 use crate::table::Table;
 use crate::table_ids::{TableIds, write_rows};
@@ -51,6 +53,8 @@ pub struct Engine {
     plans: PlanCache,
     rights: RightsCache,
     processes: OnceLock<Arc<dyn Processes>>,
+    server_files: OnceLock<Arc<Directory>>,
+    logs: Arc<StatementLogs>,
     other_nodes: OnceLock<Arc<dyn OtherNodes>>,
     prepared_statements: AtomicI64,
     /// Copies of tables that have lost their owner.
@@ -72,6 +76,10 @@ pub struct Surroundings {
     pub nodes: Option<Arc<dyn OtherNodes>>,
     /// Of commits, where nobody has said otherwise.
     pub durability: Durability,
+    /// The data directory, for the logs of statements; `None`: they go to tables alone.
+    pub data_dir: Option<PathBuf>,
+    /// `secure_file_priv`; `None`: statements use no files of the server.
+    pub files: Option<Arc<Directory>>,
 }
 
 /// Why the SQL side did not start.
@@ -109,6 +117,7 @@ impl Engine {
         let started_at_micros = env.clock.wall().as_micros() as i64;
         let incarnation = participant.incarnation();
         let engine = Engine {
+            logs: Arc::new(StatementLogs::new(env.disk.clone())),
             env,
             schema,
             table_ids: TableIds::default(),
@@ -122,6 +131,7 @@ impl Engine {
             plans: PlanCache::default(),
             rights: RightsCache::default(),
             processes: OnceLock::new(),
+            server_files: OnceLock::new(),
             other_nodes: OnceLock::new(),
             prepared_statements: AtomicI64::new(0),
             abandoned: Mutex::default(),
@@ -133,6 +143,7 @@ impl Engine {
         engine.clean_up(host)?;
         engine.describe_node();
         engine.globals().restore(&engine.catalog());
+        engine.globals().keep_logs(engine.logs.clone());
         Ok(Arc::new(engine))
     }
 
@@ -140,6 +151,14 @@ impl Engine {
     /// global variables.
     pub fn begin_to_serve(&self, surroundings: Surroundings, host: &dyn Host) -> Result<(), StartError> {
         self.set_processes(surroundings.processes);
+        if let Some(data_dir) = surroundings.data_dir {
+            self.logs.keep_in(data_dir.join(statement_logs::FOLDER));
+        }
+        if let Some(files) = surroundings.files {
+            let shown = format!("{}/", files.path().display());
+            self.globals().describe("secure_file_priv", &shown);
+            let _ = self.server_files.set(files);
+        }
         let is_alone = surroundings.nodes.is_none();
         if let Some(nodes) = surroundings.nodes {
             self.enter_cluster(nodes, host).map_err(|_| StartError::Interrupted)?;
@@ -150,6 +169,16 @@ impl Engine {
         }
         self.keep_past();
         Ok(())
+    }
+
+    /// The general log and the slow query log.
+    pub(crate) fn logs(&self) -> &StatementLogs {
+        &self.logs
+    }
+
+    /// The directory whose files statements may use.
+    pub(crate) fn server_files(&self) -> Option<&Arc<Directory>> {
+        self.server_files.get()
     }
 
     /// The current schema.
@@ -399,6 +428,10 @@ impl Node for Engine {
 
     fn virtual_table(&self, database: &str, name: &str) -> Option<&'static dyn VirtualTable> {
         information_schema::find(database, name).map(|table| table as &dyn VirtualTable)
+    }
+
+    fn has_server_files(&self) -> bool {
+        self.server_files().is_some()
     }
 
     fn takes_local_files(&self) -> bool {

@@ -13,12 +13,14 @@
 //! * [`program`]: stored programs, compiled and run;
 //! * [`ddl`], [`show`], [`information_schema`], [`variables`]: the schema and the server, changed and shown;
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
+//! * `statement_logs`: the general log and the slow query log;
 //! * [`schema`]: the catalog in use, fed by the log; [`verify`]: whether it and the rows agree;
 //! * [`cluster`]: a node comes to its cluster; [`neighbours`]: what it asks the others about their sessions;
-//! * [`temporary`]: what a session has of its own;
+//! * [`temporary`]: what a session has of its own; `server_files`: files of the server in statements;
 //! * [`host`], [`result`]: what they need from the thread that runs them, and where answers go.
 
 pub mod accounts;
+mod aside;
 mod automatic_ids;
 mod cluster;
 mod cluster_locks;
@@ -38,9 +40,11 @@ mod program;
 mod refuse;
 pub mod result;
 pub mod schema;
+mod server_files;
 pub mod session;
 pub mod show;
 mod statement_class;
+mod statement_logs;
 pub mod statistics;
 mod table_ids;
 pub mod variables;

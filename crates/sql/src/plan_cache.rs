@@ -57,6 +57,11 @@ impl PlanText {
             hash: TEXT_HASHER.hash_one(text),
         }
     }
+
+    /// The text itself.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl Hash for PlanText {

@@ -188,6 +188,8 @@ pub struct Transaction {
     is_past: bool,
     /// The next read takes a new snapshot.
     is_snapshot_old: Cell<bool>,
+    /// Rows that were looked at.
+    examined: Cell<u64>,
     /// Of the running statement, where it may run again.
     settling: Option<Settling>,
     /// The transaction's snapshot, while a statement that reads the newest rows has one of its own.
@@ -226,6 +228,7 @@ impl Transaction {
             local_snapshot: RefCell::new(None),
             is_past: false,
             is_snapshot_old: Cell::new(false),
+            examined: Cell::new(0),
             settling: None,
             set_aside: None,
             overlay: Overlay::default(),

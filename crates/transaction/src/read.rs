@@ -14,10 +14,21 @@ impl Transaction {
     pub fn get<R>(&self, table: &Table, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
         // The first read fixes the snapshot, also if it finds what the transaction has written itself.
         let snapshot = self.reading(table);
+        self.count_examined(1);
         match self.overlay.row(table.id(), key) {
             Some(own) if !failpoints::goes_wrong("overlay") => own.as_deref().map(read),
             _ => table.get(key, &snapshot, read),
         }
+    }
+
+    /// How many rows of tables, and entries of indexes, its statements have looked at.
+    pub fn examined(&self) -> u64 {
+        self.examined.get()
+    }
+
+    #[inline]
+    fn count_examined(&self, rows: u64) {
+        self.examined.set(self.examined.get() + rows);
     }
 
     /// The row as the snapshot shows it, where locking reads are held against a snapshot that may be out of date for this table.
@@ -35,6 +46,7 @@ impl Transaction {
 
     /// The newest committed row, or this transaction's own: what UPDATE, DELETE and locking reads work on. Lock it first.
     pub fn get_current<R>(&self, table: &Table, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        self.count_examined(1);
         match self.overlay.row(table.id(), key) {
             Some(own) => own.as_deref().map(read),
             None => table.newest(key, |_, row| row.map(read)).flatten(),
@@ -148,9 +160,13 @@ impl Transaction {
         index: IndexId,
         cursor: &mut Cursor,
         most: usize,
-        visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+        mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) {
         self.note_search();
+        let visit = |entry: Entry<'_>| {
+            self.count_examined(1);
+            visit(entry)
+        };
         let Some(changes) = self.overlay.table(table.id()) else {
             return table.scan(index, cursor, snapshot, most, visit);
         };

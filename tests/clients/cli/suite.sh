@@ -64,6 +64,17 @@ check script_of_5000_statements $'5000\t12502500' "$(sql -BN $DATABASE -e 'SELEC
 check statement_of_20_mb 20971520 "$(sql -BN --max-allowed-packet=64M < "${TMPDIR:-/tmp}/client-cli-$$.sql")"
 rm -f "${TMPDIR:-/tmp}/client-cli-$$.sql"
 
+# Compressed, alone and below TLS.
+for options in --compress '--compress --ssl'; do
+    # shellcheck disable=SC2086 # the options are words
+    check "compression $options" ON "$(sql $options -BNe "SHOW STATUS LIKE 'Compression'" | cut -f2)"
+    # shellcheck disable=SC2086
+    check "rows $options" "$(sql -BN $DATABASE -e 'SELECT * FROM big' | md5sum)" "$(sql $options -BN $DATABASE -e 'SELECT * FROM big' | md5sum)"
+    # shellcheck disable=SC2086
+    check "long statement $options" 5000000 "$({ printf "SELECT LENGTH('"; head -c 5000000 /dev/urandom | base64 -w0 | head -c 5000000; printf "')"; } |
+        sql $options -BN --max-allowed-packet=64M)"
+done
+
 # Dumps that load again, with the locks and flushes that they ask for.
 dump() { mariadb-dump --no-defaults --protocol=tcp -h "$DB_HOST" -P "$DB_PORT" -u "$DB_USER" "$@"; }
 sums='SELECT COUNT(*), SUM(id), SUM(LENGTH(s)) FROM big'

@@ -255,7 +255,7 @@ public final class Suite {
         TESTS.put("blob_of_20_mb", () -> {
             byte[] blob = new byte[20 * MIB];
             for (int i = 0; i < blob.length; i++) blob[i] = (byte) (i * 31);
-            for (String options : List.of("", "&useServerPrepStmts=true")) {
+            for (String options : List.of("", "&useServerPrepStmts=true", "&useCompression=true")) {
                 try (Connection c = open(options)) {
                     execute(c, "DROP TABLE IF EXISTS big");
                     execute(c, "CREATE TABLE big (id INT PRIMARY KEY, b LONGBLOB)");

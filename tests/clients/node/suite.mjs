@@ -243,6 +243,14 @@ const tests = {
     equal(await number(c, 'SELECT 1'), 1, 'answer');
   }),
 
+  compression: async () => {
+    await connected({ compress: true }, async (c) => {
+      equal((await c.query("SHOW STATUS LIKE 'Compression'"))[0][0].Value, 'ON', 'compression');
+      const text = 'compressed '.repeat(100_000);
+      equal((await c.query('SELECT ? AS t', [text]))[0][0].t, text, 'text');
+      equal(await number(c, 'SELECT 1'), 1, 'answer');
+    });
+  },
   pool: async () => {
     const pool = mysql.createPool({ ...server, connectionLimit: 4 });
     try {

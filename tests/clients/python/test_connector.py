@@ -197,6 +197,20 @@ def test_blob_of_20_mb_by_long_data():
     connection.close()
 
 
+def test_compression():
+    blob = bytes(range(255, -1, -1)) * (5 * MIB // 256)
+    for options in {}, {"ssl_disabled": False}:
+        connection = connect(compress=True, **options)
+        equal(query(connection, "SHOW STATUS LIKE 'Compression'"), [("Compression", "ON")])
+        query(connection, "DROP TABLE IF EXISTS big")
+        query(connection, "CREATE TABLE big (id INT PRIMARY KEY, b LONGBLOB)")
+        equal(query(connection, "INSERT INTO big VALUES (%s, %s)", (1, blob)), 1)
+        assert bytes(query(connection, "SELECT b FROM big WHERE id = 1")[0][0]) == blob, "the blob changed on its way"
+        equal(prepared(connection, "SELECT ? + 1", (1,)), [(2,)])
+        fails(1064, ("42000",), query, connection, "SELEC 1")
+        connection.close()
+
+
 def test_batch_of_5000_rows():
     rows = [(number, f"r{number}") for number in range(5000)]
     connection = connect(autocommit=False)

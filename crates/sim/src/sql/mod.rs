@@ -87,6 +87,8 @@ impl Side {
                 processes: self.connections.clone(),
                 nodes: Some(Arc::new(Neighbours(ways))),
                 durability: Durability::MajorityDisk,
+                data_dir: None,
+                files: None,
             };
             engine.begin_to_serve(surroundings, host)?;
             Ok(engine)

@@ -10,12 +10,11 @@ use super::{Function, between, exactly};
 use crate::collation::Coercibility;
 
 pub const FUNCTIONS: &[Function] = &[
-    // `secure_file_priv` is NULL: no file of the server may be read.
     Function::nullable(
         "LOAD_FILE",
         exactly(1),
         |_| Ok(SqlType::blob(TypeKind::LongBlob)),
-        |_| Ok(Value::Null),
+        load_file,
     )
     .volatile(),
     Function::strict(
@@ -100,6 +99,23 @@ pub const FUNCTIONS: &[Function] = &[
     )
     .volatile(),
 ];
+
+fn load_file(args: &Args<'_>) -> SqlResult<Value> {
+    if args.values[0].is_null() {
+        return Ok(Value::Null);
+    }
+    let path = args.values[0].to_string();
+    let most = args.ctx.settings.max_allowed_packet;
+    match args.ctx.services.load_file(&path, most) {
+        Ok(Some(bytes)) => Ok(Value::Bytes(bytes.as_slice().into())),
+        Ok(None) => Ok(Value::Null),
+        Err(error) if error.kind() == ErrorKind::AllowedPacketOverflowed => {
+            args.ctx.with_warnings(|warnings| warnings.warn(error));
+            Ok(Value::Null)
+        }
+        Err(error) => Err(error),
+    }
+}
 
 /// Text that the server makes: utf8mb3, weaker than a column's, firmer than a literal's.
 fn constant(inference: &mut Inference<'_>, chars: u64) -> SqlResult<SqlType> {

@@ -37,6 +37,7 @@ use types::{ErrorKind, SqlError, SqlResult, SqlType};
 use super::Planner;
 use crate::access::IndexHints;
 use crate::changes::SourceQuery;
+use crate::files::{FileTarget, file_target, no_server_files};
 use crate::table::Table;
 
 pub use change::{MultiTableChange, TargetTable, plan_delete_by_join, plan_multi_delete, plan_multi_update};
@@ -63,6 +64,8 @@ pub struct QueryPlan {
     pub correlated: bool,
     /// `SELECT … INTO @a, @b`
     pub into: Vec<Arc<str>>,
+    /// `SELECT … INTO OUTFILE` and DUMPFILE
+    pub into_file: Option<FileTarget>,
     /// `SQL_CALC_FOUND_ROWS`
     pub count_all: bool,
     /// Of a whole statement: base tables that are read with row locks, also in its subqueries.
@@ -91,7 +94,7 @@ pub struct SetPlan {
 
 impl QueryPlan {
     pub fn shape(&self) -> Option<&Arc<ResultShape>> {
-        self.into.is_empty().then_some(&self.shape)
+        (self.into.is_empty() && self.into_file.is_none()).then_some(&self.shape)
     }
 
     pub fn column_types(&self) -> Vec<SqlType> {
@@ -223,14 +226,14 @@ pub fn plan_query(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<QueryP
                 return Err(ErrorKind::WrongNumberOfColumnsInSelect.into());
             }
         }
-        Some(ast::SelectInto::OutFile { .. } | ast::SelectInto::DumpFile(_)) => return Err(no_server_files()),
+        Some(into @ (ast::SelectInto::OutFile { .. } | ast::SelectInto::DumpFile(_))) => {
+            if !planner.node.has_server_files() {
+                return Err(no_server_files());
+            }
+            plan.into_file = file_target(into)?;
+        }
     }
     Ok(plan)
-}
-
-/// 1290 for what would read or write a file of the server: `secure_file_priv` is NULL.
-pub(crate) fn no_server_files() -> SqlError {
-    SqlError::new(ErrorKind::OptionPreventsStatement, &[&"--secure-file-priv"])
 }
 
 /// Plans a query that may see common tables and the rows of an enclosing one.
@@ -299,6 +302,7 @@ fn plan_term(
         offset,
         correlated,
         into: Vec::new(),
+        into_file: None,
         count_all: counts_all(&query.body),
         locked: Vec::new(),
         renewed,

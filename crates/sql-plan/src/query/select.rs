@@ -88,6 +88,7 @@ pub fn plan_select_query(
         offset,
         correlated: scope.correlated(),
         into: Vec::new(),
+        into_file: None,
         count_all: select.options.sql_calc_found_rows,
         locked: Vec::new(),
         renewed: scope.tables.iter().filter_map(ScopeTable::renewed).collect(),

@@ -258,12 +258,13 @@ impl AccountUse {
 
 impl Session {
     /// FLUSH of what is counted here; the other targets are nothing that could be written.
-    pub(crate) fn flush_accounts(&self, targets: &[FlushTarget]) {
+    pub(crate) fn flush_targets(&self, targets: &[FlushTarget]) {
         let uses = self.engine.account_uses();
         for target in targets {
             match target {
                 FlushTarget::UserResources => uses.forget_hours(),
                 FlushTarget::Privileges => uses.forget_everything(),
+                FlushTarget::Logs | FlushTarget::GeneralLogs | FlushTarget::SlowLogs => self.engine.logs().reopen(),
                 _ => {}
             }
         }

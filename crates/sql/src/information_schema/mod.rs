@@ -81,6 +81,7 @@ pub struct SessionView<'a> {
     pub access: &'a Access,
     pub temporary: &'a TemporaryTables,
     pub encryption: Option<&'a Encryption>,
+    pub compressed: bool,
     /// Waits for what other nodes say.
     pub host: &'a dyn Host,
 }

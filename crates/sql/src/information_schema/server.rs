@@ -325,9 +325,32 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         .collect();
     let encryption = source.session.encryption;
     let (cipher, version) = encryption.map_or(("", ""), |used| (&used.cipher, &used.version));
+    let (compression, algorithm, level) = match source.session.compressed {
+        true => ("ON", "zlib", "1"),
+        false => ("OFF", "", "0"),
+    };
+    rows.push(vec![text("Compression"), text(compression)]);
+    rows.push(vec![text("Compression_algorithm"), text(algorithm)]);
+    rows.push(vec![text("Compression_level"), text(level)]);
     let oldest = engine.past_oldest_micros().map(|micros| fine_moment(micros, source));
     rows.push(vec![text("Past_oldest"), oldest.unwrap_or_else(|| text(""))]);
     rows.push(vec![text("Ssl_cipher"), text(cipher)]);
     rows.push(vec![text("Ssl_version"), text(version)]);
     rows
+}
+
+pub(super) fn general_log(source: &Source<'_>) -> Vec<Vec<Value>> {
+    source
+        .session
+        .engine
+        .logs()
+        .general_rows(|micros| fine_moment(micros, source))
+}
+
+pub(super) fn slow_log(source: &Source<'_>) -> Vec<Vec<Value>> {
+    source
+        .session
+        .engine
+        .logs()
+        .slow_rows(|micros| fine_moment(micros, source))
 }

@@ -385,6 +385,23 @@ pub static TABLES: &[VirtualTable] = &[
         ],
         rows: users::users,
     },
+    of_mysql(
+        "general_log",
+        columns![
+            "event_time" FineMoment, "user_host" LongText, "thread_id" Number, "server_id" Number, "command_type" Text(64),
+            "argument" LongText,
+        ],
+        server::general_log,
+    ),
+    of_mysql(
+        "slow_log",
+        columns![
+            "start_time" FineMoment, "user_host" LongText, "query_time" Text(17), "lock_time" Text(17), "rows_sent" Number,
+            "rows_examined" Number, "db" Text(512), "last_insert_id" Number, "insert_id" Number, "server_id" Number,
+            "sql_text" LongText, "thread_id" Number,
+        ],
+        server::slow_log,
+    ),
     VirtualTable {
         database: "mysql",
         name: "db",

@@ -15,6 +15,7 @@ impl sql_api::session::Session for Session {
     }
 
     fn prepare(&mut self, text: &[u8], host: &dyn Host) -> SqlResult<PreparedInfo> {
+        self.log_begin("Prepare", text);
         self.prepare(text, host)
     }
 
@@ -42,6 +43,7 @@ impl sql_api::session::Session for Session {
     }
 
     fn use_database(&mut self, name: &str) -> SqlResult<()> {
+        self.log_command("Init DB", |_| name.to_owned());
         self.use_database(name)
     }
 

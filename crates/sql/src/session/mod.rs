@@ -2,19 +2,24 @@
 //!
 //! * this file: what the protocol's commands call;
 //! * [`statement`]: one statement, from its tree to the module that runs it;
-//! * [`plan_for`], [`run_plan`]: queries and changes of rows, planned and run;
+//! * [`plan_for`], [`run_plan`]: queries and changes of rows, planned and run; [`into_file`]: queries whose rows become a file;
 //! * [`retry`]: what a statement that runs again has to undo;
 //! * [`answer`]: what the client is told at the end;
 //! * [`transaction`]: begin, commit, savepoints, what an error ends;
 //! * [`prepared`]: prepared statements and cursors;
 //! * [`table_locks`]: LOCK TABLES;
+//! * [`handler`]: a table read row by row;
 //! * [`kill`]: KILL, of sessions of other nodes, too;
+//! * [`logged`]: what the logs of statements are told;
 //! * [`services`]: what functions ask of the session.
 
 mod answer;
 mod border;
+mod handler;
 mod hints;
+mod into_file;
 mod kill;
+mod logged;
 pub(crate) mod parameters;
 mod past;
 mod persist;
@@ -34,6 +39,8 @@ use std::sync::Arc;
 use parser::ast;
 use types::{CharsetId, ErrorKind, SqlError, SqlResult, Warnings};
 
+use self::handler::Handlers;
+use self::logged::CountedRows;
 use self::transaction::SessionTransaction;
 use crate::accounts::access::Access;
 use crate::accounts::logins::AccountUse;
@@ -79,6 +86,7 @@ pub struct Session {
     /// While EXPLAIN ANALYZE runs its query.
     pub(crate) analysis: Option<Box<Analysis>>,
     pub(crate) programs: Programs,
+    handlers: Handlers,
     /// The session ends after the current answer (`COMMIT RELEASE`, `KILL` of oneself).
     pub(crate) ends: bool,
 }
@@ -103,6 +111,7 @@ impl Session {
             temporary: TemporaryTables::default(),
             analysis: None,
             programs: Programs::default(),
+            handlers: Handlers::default(),
             ends: false,
             options,
             engine,
@@ -111,6 +120,10 @@ impl Session {
         if let Some(database) = session.options.database.clone().filter(|name| !name.is_empty()) {
             session.enter_database(&database)?;
         }
+        session.log_command("Connect", |session| {
+            let (user, host) = (&session.options.user, &session.options.host);
+            format!("{user}@{host} on {}", session.database().unwrap_or(""))
+        });
         Ok(session)
     }
 
@@ -123,6 +136,9 @@ impl Session {
             self.begin_statement();
             governor::tick()?;
             let (parsed, bytes) = governor::measured(|| self.parse(rest));
+            if parsed.is_err() {
+                self.log_begin("Query", rest);
+            }
             let parsed = match parsed {
                 Err(error) if error.kind() == ErrorKind::EmptyQuery && is_comment(rest) => {
                     self.warnings.clear();
@@ -139,7 +155,9 @@ impl Session {
             if parsed.params > 0 {
                 return Err(self.remember(crate::errors::parameter_in_text(rest)));
             }
-            rest = &rest[parsed.consumed..];
+            let sent;
+            (sent, rest) = rest.split_at(parsed.consumed);
+            let sent = parser::without_end(sent);
             let more = if parsed.last {
                 ServerStatus::default()
             } else {
@@ -148,7 +166,19 @@ impl Session {
             self.state.user_variables_use.set(parsed.user_variables);
             let statement = Arc::new(parsed.statement);
             let charset = self.client_charset();
-            let ran = self.run(&statement, Parameters::NONE, more, host, sink);
+            let ran = match self.log_begin("Query", sent) {
+                None => self.run(&statement, Parameters::NONE, more, host, sink),
+                Some(began) => {
+                    let mut counted = CountedRows {
+                        sink: &mut *sink,
+                        rows: 0,
+                    };
+                    let ran = self.run(&statement, Parameters::NONE, more, host, &mut counted);
+                    let rows = counted.rows;
+                    self.log_end(&began, &statement, sent, rows);
+                    ran
+                }
+            };
             drop_shared(statement, bytes);
             ran?;
             if parsed.last {
@@ -247,6 +277,7 @@ impl Session {
         self.transaction = SessionTransaction::default();
         self.table_locks = TableLocks::default();
         self.give_up_named_locks();
+        self.handlers = Handlers::default();
         self.variables = SessionVariables::new(self.engine.globals());
         let _ = self.variables.set_client_collation(self.options.collation_id);
         self.state = SessionState::new(&self.options, self.engine.env().random.next_u64());
@@ -263,6 +294,7 @@ impl Session {
         self.table_locks = TableLocks::default();
         self.give_up_named_locks();
         self.leave_programs();
+        self.handlers = Handlers::default();
         self.variables.renew_settings();
         self.access = None;
         self.warnings.clear();
@@ -369,6 +401,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.log_command("Quit", |_| String::new());
         self.forget_temporary_tables();
         self.give_up_named_locks();
         self.close_all_statements();

@@ -149,6 +149,7 @@ impl Session {
             engine: &self.engine,
             host,
             variables: &self.variables,
+            access: self.access.as_ref().map(|(_, access)| &**access),
             database: self.database.as_deref(),
             without_tables: true,
             warning_count: self.warnings.count(),

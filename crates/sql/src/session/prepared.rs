@@ -7,6 +7,7 @@ use parser::UserVariables;
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
+use super::logged::CountedRows;
 use super::parameters::Parameters;
 use super::{Fetch, PreparedInfo, Session, drop_shared};
 use crate::exec::Answer;
@@ -140,15 +141,34 @@ impl Session {
         }
         let (statement, text) = (prepared.statement.clone(), prepared.text.clone());
         self.state.user_variables_use.set(prepared.user_variables);
-        let query = match &*statement {
+        if let Some(began) = self.log_begin("Execute", text.bytes()) {
+            let mut counted = CountedRows { sink, rows: 0 };
+            let ran = self.execute_known(id, (&statement, &text), parameters, fetch, host, &mut counted);
+            let rows = counted.rows;
+            self.log_end(&began, &statement, text.bytes(), rows);
+            return ran;
+        }
+        self.execute_known(id, (&statement, &text), parameters, fetch, host, sink)
+    }
+
+    fn execute_known(
+        &mut self,
+        id: u32,
+        (statement, text): (&Arc<Statement>, &PlanText),
+        parameters: &[Value],
+        fetch: Fetch,
+        host: &dyn Host,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let query = match &**statement {
             Statement::Query(query) if fetch == Fetch::Cursor => query,
-            _ => return self.run_planned(&statement, &text, parameters.into(), host, sink),
+            _ => return self.run_planned(statement, text, parameters.into(), host, sink),
         };
         if query.into.is_some() {
             return Err(self.remember(ErrorKind::SpBadCursorSelect.into()));
         }
         let mut rows = BufferedRows::default();
-        self.run_planned(&statement, &text, parameters.into(), host, &mut rows)?;
+        self.run_planned(statement, text, parameters.into(), host, &mut rows)?;
         let status = self.status().with(ServerStatus::CURSOR_EXISTS);
         if let Some(shape) = rows.shape() {
             sink.columns(&shape.clone(), status)?;

@@ -1,11 +1,15 @@
 //! Runs a plan in the session's transaction: locks its tables, runs it, and once more on a newer snapshot where the first statement of a
 //! transaction met a newer row.
 
+use std::sync::Arc;
+
+use env::Directory;
 use store::{LockKey, LockMode};
 use transaction::{Isolation, LockPolicy, Settled, StatementScope};
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::Session;
+use super::logged::Running;
 use super::parameters::Parameters;
 use super::retry::{HeldRows, RetryPoint};
 use super::services::SessionServices;
@@ -22,6 +26,8 @@ use crate::host::Host;
 use crate::information_schema::SessionView;
 use crate::plan::{Plan, Planned};
 use crate::result::{Done, ResultSink, ServerStatus};
+use crate::server_files::FileSource;
+use crate::statement_logs::Switches;
 use crate::table::Table;
 
 impl Session {
@@ -60,6 +66,7 @@ impl Session {
             access,
             temporary: &self.temporary,
             encryption: self.state.encryption.as_ref(),
+            compressed: self.options.compressed,
             host,
         });
         let runtime = Runtime::new(
@@ -87,6 +94,7 @@ impl Session {
                 _ => transaction.begin_statement(),
             }
         };
+        let examined_before = transaction.borrow().examined();
         let retry = transaction
             .borrow()
             .is_settling()
@@ -109,7 +117,9 @@ impl Session {
             }
             let mut result = lock_definitions(&self.engine, planned, &runtime, scope, catalog_version)
                 .and_then(|()| lock_tables(plan, &runtime).map_err(Failure::Error))
-                .and_then(|()| run_once(plan, &runtime, &ctx, target, status).map_err(Failure::Error))
+                .and_then(|()| {
+                    run_once(plan, &runtime, &ctx, target, status, self.engine.server_files()).map_err(Failure::Error)
+                })
                 .and_then(|answer| runtime.settle_claims().map(|()| answer).map_err(Failure::Error))
                 .and_then(|answer| failpoint::hit("statement.ran").map(|()| answer).map_err(Failure::Error))
                 .and_then(|answer| {
@@ -151,6 +161,16 @@ impl Session {
             break (result, ctx.take_warnings());
         };
         self.state.automatic_insert_id.set(runtime.first_automatic_id.get());
+        let switches = self.engine.logs().switches();
+        if switches.has(Switches::SLOW) {
+            let before = self.state.running.get();
+            let without_index = switches.has(Switches::WITHOUT_INDEX) && plan.searches_without_index();
+            self.state.running.set(Running {
+                rows_examined: before.rows_examined + transaction.borrow().examined().saturating_sub(examined_before),
+                lock_waits: before.lock_waits + runtime.lock_waits.get(),
+                searches_without_index: before.searches_without_index || without_index,
+            });
+        }
         self.keep_warnings(warnings);
         result
     }
@@ -301,6 +321,7 @@ fn run_once(
     ctx: &StatementContext<'_>,
     sink: &mut dyn ResultSink,
     status: ServerStatus,
+    files: Option<&Arc<Directory>>,
 ) -> SqlResult<Answer> {
     let ctx = ctx.eval();
     let changed = match plan {
@@ -323,7 +344,10 @@ fn run_once(
             return Ok(changed_answer(changed, changed.affected, info));
         }
         Plan::Load(plan) => {
-            let changed = dml::load(plan, runtime, &ctx, sink)?;
+            let changed = match files.filter(|_| !plan.is_of_client) {
+                Some(directory) => dml::load(plan, runtime, &ctx, &mut FileSource { directory })?,
+                None => dml::load(plan, runtime, &ctx, sink)?,
+            };
             let warnings = ctx.with_warnings(|warnings| warnings.count());
             let info = dml::load_info(plan, &changed, warnings);
             // LOAD DATA tells no id, but LAST_INSERT_ID() does.

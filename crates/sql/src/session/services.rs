@@ -4,11 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::Duration;
 
+use catalog::Privileges;
 use parser::UserVariables;
 use parser::ast::VarScope;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
+use super::logged::Running;
 use super::{Encryption, SessionOptions};
+use crate::accounts::access::Access;
 use crate::cluster_locks::{Asker, ClusterLocks};
 use crate::engine::Engine;
 use crate::errors::interrupted;
@@ -34,6 +37,8 @@ pub struct SessionState {
     pub automatic_insert_id: Cell<Option<u64>>,
     pub row_count: Cell<i64>,
     pub found_rows: Cell<u64>,
+    /// For the slow query log.
+    pub(super) running: Cell<Running>,
     random: RandomState,
     pub(crate) cluster_locks: ClusterLocks,
     pub encryption: Option<Encryption>,
@@ -56,6 +61,7 @@ impl SessionState {
             automatic_insert_id: Cell::new(None),
             row_count: Cell::new(-1),
             found_rows: Cell::new(0),
+            running: Cell::default(),
             random: RandomState::new(seed >> 32, seed & 0xffff_ffff),
             cluster_locks: ClusterLocks::default(),
             encryption: options.encryption.clone(),
@@ -88,6 +94,8 @@ pub struct SessionServices<'a> {
     pub engine: &'a Engine,
     pub host: &'a dyn Host,
     pub variables: &'a SessionVariables,
+    /// What it may do; `None`: nothing has asked yet.
+    pub access: Option<&'a Access>,
     pub database: Option<&'a str>,
     /// Whether the statement reads no table, so that an interrupted SLEEP has a result instead of an error.
     pub without_tables: bool,
@@ -203,6 +211,14 @@ impl Services for SessionServices<'_> {
 
     fn uuid_short(&self) -> u64 {
         self.engine.uuid_short()
+    }
+
+    fn load_file(&self, path: &str, most: u64) -> SqlResult<Option<Vec<u8>>> {
+        let may = self.access.is_some_and(|access| access.has_any(Privileges::FILE, &[]));
+        match self.engine.server_files() {
+            Some(directory) if may => crate::server_files::load_file(directory, path, most, self.host),
+            Some(_) | None => Ok(None),
+        }
     }
 
     fn sleep(&self, duration: Duration) -> SqlResult<bool> {

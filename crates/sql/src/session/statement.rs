@@ -136,7 +136,7 @@ impl Session {
 
     /// Waits until the rows and the catalog of this node are as new as anybody has been told, where the statement reads them anew.
     #[inline]
-    fn catch_up(&self, host: &dyn Host) -> SqlResult<()> {
+    pub(super) fn catch_up(&self, host: &dyn Host) -> SqlResult<()> {
         match self.transaction.freshness(&self.engine) {
             None => Ok(()),
             Some(freshness) => wait_for_freshness(freshness, host),
@@ -251,6 +251,7 @@ impl Session {
             Statement::Deallocate(name) => self.deallocate(name).map(|()| Answer::done()),
             Statement::Kill(kill) => self.kill(kill, host),
             Statement::LockTables(tables) => self.lock_tables(tables, host).map(|()| Answer::done()),
+            Statement::Handler(handler) => self.handler(handler, more, host, sink),
             Statement::UnlockTables => self.unlock_tables(host).map(|()| Answer::done()),
             other => Err(of_another_runner(other)),
         }
@@ -427,7 +428,7 @@ impl Session {
                     ..Analysis::default()
                 };
             }
-            let outcome = self.run_plan(&plan, catalog_version, parameters, more, host, sink);
+            let outcome = self.run_plan_into(&plan, catalog_version, parameters, more, host, sink);
             if time_limit.is_some() {
                 host.limit_time(None);
             }

@@ -3,6 +3,7 @@
 //! Most of SHOW is a query over information_schema, as in MySQL 8.0: the statement is put together as text, with its LIKE or WHERE
 //! at the end, and run like any other. The rest (warnings, CREATE TABLE, grants) makes its few rows by hand.
 
+mod checksum;
 pub mod create;
 mod explain;
 mod text;
@@ -238,6 +239,11 @@ impl Session {
             Statement::Show(show) => (**show).clone(),
             Statement::Describe(describe) => columns_of(describe),
             Statement::Explain(explain) => return self.explained_shape(explain, host).map(Some),
+            Statement::TableMaintenance(maintenance)
+                if matches!(maintenance.action, ast::MaintenanceAction::Checksum(_)) =>
+            {
+                return Ok(Some(ResultShape::new(checksum::columns())));
+            }
             Statement::TableMaintenance(_) => {
                 let columns = MAINTENANCE_COLUMNS.iter().map(|name| text_column(name)).collect();
                 return Ok(Some(ResultShape::new(columns)));
@@ -341,14 +347,14 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
         match statement {
-            Statement::TableMaintenance(maintenance) => self.maintain(maintenance, status, sink),
+            Statement::TableMaintenance(maintenance) => self.maintain(maintenance, status, host, sink),
             Statement::Flush(flush) if let ast::FlushWhat::Tables { tables, mode } = &flush.what => {
                 self.flush_tables(tables, *mode, host).map(|()| Answer::done())
             }
             // Nothing is buffered that a FLUSH could write: every commit is on disk.
             Statement::Flush(flush) => {
                 if let ast::FlushWhat::Targets(targets) = &flush.what {
-                    self.flush_accounts(targets);
+                    self.flush_targets(targets);
                 }
                 Ok(Answer::done())
             }
@@ -361,6 +367,7 @@ impl Session {
         &mut self,
         maintenance: &ast::TableMaintenance,
         status: ServerStatus,
+        host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
         let verb = match &maintenance.action {
@@ -368,7 +375,9 @@ impl Session {
             ast::MaintenanceAction::Check(_) => "check",
             ast::MaintenanceAction::Optimize => "optimize",
             ast::MaintenanceAction::Repair(_) => "repair",
-            ast::MaintenanceAction::Checksum(_) => return Err(SqlError::not_supported("CHECKSUM TABLE")),
+            ast::MaintenanceAction::Checksum(option) => {
+                return self.checksum(maintenance, *option, status, host, sink);
+            }
             _ => return Err(SqlError::not_supported("histograms")),
         };
         let mut rows = Vec::new();

@@ -42,7 +42,7 @@ pub enum Runner {
     Plan,
     /// BEGIN, COMMIT, savepoints.
     Transaction,
-    /// Variables, prepared statements by name, locked tables, KILL, diagnostics.
+    /// Variables, prepared statements by name, locked tables, HANDLER, KILL, diagnostics.
     Session,
     /// CALL, SIGNAL, RESIGNAL, GET DIAGNOSTICS.
     Programs,
@@ -205,7 +205,7 @@ pub fn class_of(statement: &Statement) -> StatementClass {
         Statement::LoadData(_) => changes(Kind::Load).not_prepared(),
         Statement::Call(_) => row(Kind::Other, R::Programs),
         Statement::Do(_) => row(Kind::Other, R::Session),
-        Statement::Handler(_) => missing().under_locks(Locks::Refused).not_prepared(),
+        Statement::Handler(_) => row(Kind::Other, R::Session).under_locks(Locks::Refused).not_prepared(),
 
         Statement::Begin(_) => row(Kind::Begin, R::Transaction).not_prepared(),
         Statement::Commit(_) => row(Kind::Commit, R::Transaction),
@@ -366,6 +366,8 @@ mod tests {
             "Update",
             "Delete",
             "Do",
+            // Where it is opened, and each time it reads.
+            "Handler",
             "Begin",
             "Commit",
             "Rollback",

@@ -66,7 +66,11 @@ pub fn needs(statement: &Statement) -> Vec<Need<'_>> {
             P::EXECUTE,
             "execute",
         )],
-        Statement::Handler(handler) => vec![Need::Table(&handler.table, P::SELECT)],
+        Statement::Handler(handler) => match handler.action {
+            ast::HandlerAction::Open { .. } => vec![Need::Table(&handler.table, P::SELECT)],
+            // The name is the handler's. What it reads is asked for when it does.
+            ast::HandlerAction::Read { .. } | ast::HandlerAction::Close => Vec::new(),
+        },
 
         Statement::Begin(_)
         | Statement::Commit(_)

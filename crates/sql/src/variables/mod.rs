@@ -19,6 +19,8 @@ use parking_lot::{Mutex, RwLock};
 use store::Past;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
+use crate::statement_logs::{StatementLogs, Switches};
+
 pub use settings::{Isolation, Settings, durability_named};
 pub use table::{DEFAULT_SQL_MODE, SQL_MODES};
 
@@ -305,6 +307,8 @@ pub struct Globals {
     partial_revokes: AtomicBool,
     /// Told of `past_window_seconds`.
     past: OnceLock<Arc<Past>>,
+    /// Told of what they are to keep.
+    logs: OnceLock<Arc<StatementLogs>>,
     /// The version of the catalog that they were taken from last; `None`: they are the node's own.
     followed: Mutex<Option<u64>>,
 }
@@ -336,6 +340,7 @@ impl Default for Globals {
             write_barrier: AtomicU8::new(0),
             partial_revokes: AtomicBool::new(false),
             past: OnceLock::new(),
+            logs: OnceLock::new(),
             followed: Mutex::default(),
         }
     }
@@ -368,9 +373,20 @@ impl Globals {
         let barrier = u8::from(is_on("read_only")) + u8::from(is_on("super_read_only"));
         self.partial_revokes.store(is_on("partial_revokes"), Ordering::Release);
         self.write_barrier.store(barrier, Ordering::Release);
+        if let Some(logs) = self.logs.get() {
+            let text = |name: &str| find(name).map_or_else(|_| "".into(), |id| values[id.0].clone());
+            let switches = Switches::of(is_on, &text("log_output"));
+            logs.switch(switches, [text("general_log_file"), text("slow_query_log_file")]);
+        }
         if let (Some(past), Ok(id)) = (self.past.get(), find("past_window_seconds")) {
             past.set_window(Duration::from_secs(values[id.0].parse().unwrap_or(0)));
         }
+    }
+
+    /// Tells what the logs of statements keep, now and whenever that changes.
+    pub(crate) fn keep_logs(&self, logs: Arc<StatementLogs>) {
+        let _ = self.logs.set(logs);
+        self.mirror(&self.values.read());
     }
 
     /// Tells how much of the past is to be kept, now and whenever that changes.
@@ -423,6 +439,14 @@ fn put(values: &mut [Arc<str>], id: VariableId, value: Arc<str>) -> SqlResult<()
         ("read_only", "OFF") => values[find("super_read_only")?.0] = value.clone(),
         _ => {}
     }
+    let is_wrong = match name {
+        "general_log_file" | "slow_query_log_file" => !is_file_name(&value),
+        "log_output" => value.is_empty(),
+        _ => false,
+    };
+    if is_wrong {
+        return Err(SqlError::new(ErrorKind::WrongValueForVar, &[&name, &value]));
+    }
     values[id.0] = value;
     if name.starts_with("validate_password.") {
         let count = |name: &str| {
@@ -440,6 +464,12 @@ fn put(values: &mut [Arc<str>], id: VariableId, value: Arc<str>) -> SqlResult<()
         }
     }
     Ok(())
+}
+
+/// Whether a log may have this name: one that leads nowhere else.
+fn is_file_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    (1..=100).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with('.')
 }
 
 /// A session's values: the globals at its beginning, and what it has set since.

@@ -68,6 +68,12 @@ pub struct Settings {
     pub foreign_key_checks: bool,
     pub safe_updates: bool,
     pub sql_notes: bool,
+    /// A statement that takes longer is slow.
+    pub long_query_time: Duration,
+    /// One that looks at fewer rows is not.
+    pub min_examined_row_limit: u64,
+    /// The session is not in the general log.
+    pub sql_log_off: bool,
     /// `SET insert_id = …`: the first automatic id of the next INSERT.
     pub insert_id: Option<u64>,
     /// `SET timestamp = …`: what NOW() returns, in seconds.
@@ -117,6 +123,9 @@ impl Default for Settings {
             foreign_key_checks: true,
             safe_updates: false,
             sql_notes: true,
+            long_query_time: Duration::from_secs(10),
+            min_examined_row_limit: 0,
+            sql_log_off: false,
             insert_id: None,
             fixed_timestamp: None,
         }
@@ -201,6 +210,12 @@ impl Settings {
             "foreign_key_checks" => self.foreign_key_checks = on,
             "sql_safe_updates" => self.safe_updates = on,
             "sql_notes" => self.sql_notes = on,
+            "long_query_time" => {
+                let seconds = value.parse().unwrap_or(10.0);
+                self.long_query_time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+            }
+            "min_examined_row_limit" => self.min_examined_row_limit = number(value),
+            "sql_log_off" => self.sql_log_off = on,
             "insert_id" => self.insert_id = Some(number(value)).filter(|id| *id > 0),
             "timestamp" => {
                 self.fixed_timestamp = value.parse().ok().filter(|&seconds: &f64| seconds > 0.0);

@@ -99,7 +99,7 @@ fn refusal(answer: &Answer, name: &str, text: &str) -> Result<Option<String>> {
         return Ok(None);
     };
     Ok(match code {
-        1235 | 1290 => Some(code.to_string()),
+        1235 => Some(code.to_string()),
         1305 if text.starts_with("SELECT") => Some("1305, as a name that nobody knows".to_owned()),
         1064 => bail!("{name}: {text}: {message}"),
         _ => None,

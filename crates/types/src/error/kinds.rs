@@ -45,6 +45,10 @@ impl ErrorKind {
 }
 
 errors! {
+    CantCreateServerFile = 1 "HY000" "Can't create/write to file '%' (OS errno % - %)";
+    FileRead = 2 "HY000" "Error reading file '%' (OS errno % - %)";
+    FileWrite = 3 "HY000" "Error writing file '%' (OS errno % - %)";
+    FileStat = 13 "HY000" "Can't get stat of '%' (OS errno % - %)";
     CantCreateTable = 1005 "HY000" "Can't create table '%' (errno: % - %)";
     CantCreateDb = 1006 "HY000" "Can't create database '%' (errno: % - %)";
     DbCreateExists = 1007 "HY000" "Can't create database '%'; database exists";
@@ -309,7 +313,11 @@ errors! {
     BinlogCreateRoutineNeedSuper = 1419 "HY000" "You do not have the SUPER privilege and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
     SpNoRecursion = 1424 "HY000" "Recursive stored functions and triggers are not allowed.";
     SpRecursionLimit = 1456 "HY000" "Recursive limit % (as set by the max_sp_recursion_depth variable) was exceeded for routine %";
-    TooLongRoutineComment = 1475 "HY000" "Comment for routine '%' is too long (max = %)";
+    AmbiguousFieldTerm = 1475 "HY000" "First character of the FIELDS TERMINATED string is ambiguous; please use non-optional and non-empty FIELDS ENCLOSED BY";
+    MalformedGtidSet = 1772 "HY000" "Malformed GTID set specification '%'.";
+    ExplainNotSupported = 3012 "HY000" "EXPLAIN FOR CONNECTION command is supported only for SELECT/UPDATE/INSERT/DELETE/REPLACE";
+    DigestOfBrokenText = 3676 "HY000" "Could not parse argument to digest function: \"%\".";
+    TooLongRoutineComment = 3511 "HY000" "Comment for routine '%' is too long (max = %)";
     CantUpdateUsedTableInSfOrTrg = 1442 "HY000" "Can't update table '%' in stored function/trigger because it is already used by statement which invoked this stored function/trigger.";
     CondItemTooLong = 1648 "HY000" "Data too long for condition item '%'";
     SpWrongName = 1458 "42000" "Incorrect routine name '%'";

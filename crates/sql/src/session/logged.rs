@@ -1,0 +1,153 @@
+//! What a session tells the logs of statements.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parser::ast::{self, Statement};
+use types::{RowLayout, SqlResult, Value};
+
+use super::Session;
+use crate::host::Host;
+use crate::result::{Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
+use crate::statement_logs::{Cost, Sender, Switches};
+
+/// Of the statement that runs, for the slow query log.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Running {
+    pub rows_examined: u64,
+    pub lock_waits: Duration,
+    pub searches_without_index: bool,
+}
+
+/// When a statement began that may come into a log.
+pub(super) struct Began {
+    at: Duration,
+}
+
+impl Session {
+    /// Notes a command in the general log. `None`: no log is on.
+    #[inline]
+    pub(super) fn log_begin(&self, command: &'static str, text: &[u8]) -> Option<Began> {
+        match self.engine.logs().switches() {
+            switches if switches.has(Switches::GENERAL) || switches.has(Switches::SLOW) => {
+                self.note_begin(switches, command, text);
+                Some(Began {
+                    at: self.engine.env().clock.monotonic(),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    #[cold]
+    fn note_begin(&self, switches: Switches, command: &'static str, text: &[u8]) {
+        self.state.running.set(Running::default());
+        if switches.has(Switches::GENERAL) && !self.variables.settings.sql_log_off {
+            let logs = self.engine.logs();
+            logs.note_general(self.engine.clock_micros(), self.sender(), command, text);
+        }
+    }
+
+    /// Notes a command that is no statement.
+    pub(super) fn log_command(&self, command: &'static str, text: impl FnOnce(&Session) -> String) {
+        let switches = self.engine.logs().switches();
+        if switches.has(Switches::GENERAL) {
+            self.note_begin(switches, command, text(self).as_bytes());
+        }
+    }
+
+    /// Notes a statement in the slow query log, if it was slow.
+    #[cold]
+    pub(super) fn log_end(&self, began: &Began, statement: &Statement, text: &[u8], rows_sent: u64) {
+        let logs = self.engine.logs();
+        let switches = logs.switches();
+        let settings = &self.variables.settings;
+        let elapsed = self.engine.env().clock.monotonic().saturating_sub(began.at);
+        let running = self.state.running.get();
+        let is_slow = elapsed > settings.long_query_time
+            || running.searches_without_index && switches.has(Switches::WITHOUT_INDEX);
+        let is_wanted = is_slow
+            && running.rows_examined >= settings.min_examined_row_limit
+            && (switches.has(Switches::ADMIN) || !is_administration(statement));
+        if switches.has(Switches::SLOW) && is_wanted {
+            let cost = Cost {
+                elapsed,
+                lock_waits: running.lock_waits,
+                rows_sent,
+                rows_examined: running.rows_examined,
+                last_insert_id: self.state.last_insert_id.get(),
+            };
+            logs.note_slow(self.engine.clock_micros(), self.sender(), cost, text);
+        }
+    }
+
+    fn sender(&self) -> Sender {
+        let (account, _) = self.options.account.name();
+        let host = &self.options.host;
+        let (name, address) = match host.parse::<std::net::IpAddr>() {
+            Ok(_) => ("", host.as_str()),
+            Err(_) => (host.as_str(), ""),
+        };
+        Sender {
+            user_host: format!("{account}[{}] @ {name} [{address}]", self.options.user),
+            connection_id: self.options.connection_id,
+            database: self.database.clone(),
+        }
+    }
+}
+
+/// What is only slow where `log_slow_admin_statements` says so.
+fn is_administration(statement: &Statement) -> bool {
+    match statement {
+        Statement::AlterTable(_) | Statement::CreateIndex(_) | Statement::DropIndex(_) => true,
+        Statement::TableMaintenance(maintenance) => !matches!(maintenance.action, ast::MaintenanceAction::Checksum(_)),
+        _ => false,
+    }
+}
+
+/// Counts the rows on their way to the client.
+pub(super) struct CountedRows<'a> {
+    pub sink: &'a mut dyn ResultSink,
+    pub rows: u64,
+}
+
+impl ResultSink for CountedRows<'_> {
+    fn columns(&mut self, shape: &Arc<ResultShape>, status: ServerStatus) -> SqlResult<()> {
+        self.sink.columns(shape, status)
+    }
+
+    fn row(&mut self, values: &[Value]) -> SqlResult<()> {
+        self.rows += 1;
+        self.sink.row(values)
+    }
+
+    fn stored_row(&mut self, layout: &RowLayout, row: &[u8], projection: &[usize]) -> SqlResult<()> {
+        self.rows += 1;
+        self.sink.stored_row(layout, row, projection)
+    }
+
+    fn is_full(&self) -> bool {
+        self.sink.is_full()
+    }
+
+    fn flush(&mut self, host: &dyn Host) -> SqlResult<()> {
+        self.sink.flush(host)
+    }
+
+    fn receive_file(
+        &mut self,
+        path: &str,
+        host: &dyn Host,
+        take: &mut dyn FnMut(&[u8]) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        self.sink.receive_file(path, host, take)
+    }
+
+    fn end(&mut self, end: ResultEnd) -> SqlResult<()> {
+        self.sink.end(end)
+    }
+
+    fn ok(&mut self, done: Done) -> SqlResult<()> {
+        self.sink.ok(done)
+    }
+}
