@@ -144,7 +144,6 @@ impl Compressed {
                 if made > *plain_left {
                     return Err(malformed("a frame of more bytes than it claims"));
                 }
-                buf.advance(made);
                 *left -= taken;
                 *plain_left -= made;
                 let is_over = status == Status::StreamEnd;
@@ -153,6 +152,8 @@ impl Compressed {
                 {
                     return Err(malformed("a frame of other lengths than it claims"));
                 }
+                // Who is told of an error gets no bytes.
+                buf.advance(made);
                 (taken, is_over)
             }
         };
