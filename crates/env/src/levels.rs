@@ -32,6 +32,8 @@ pub enum Feature {
     Programs,
     /// Hidden columns for keys over expressions, in the definitions of tables.
     HiddenColumns,
+    /// Full-text indexes, in the definitions of tables.
+    FullText,
 }
 
 impl Level {
@@ -49,7 +51,7 @@ impl Feature {
     pub fn level(self) -> Level {
         match self {
             Feature::LevelsOnDisk | Feature::Witness => Level(2),
-            Feature::Programs | Feature::HiddenColumns => Level(3),
+            Feature::Programs | Feature::HiddenColumns | Feature::FullText => Level(3),
         }
     }
 }

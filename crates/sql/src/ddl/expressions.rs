@@ -25,6 +25,9 @@ impl Session {
         if def.columns.iter().any(|column| column.hidden) {
             self.check_level(Feature::HiddenColumns, "keys over expressions")?;
         }
+        if def.indexes.iter().any(|index| index.text.is_some()) {
+            self.check_level(Feature::FullText, "full-text indexes")?;
+        }
         self.with_context(host, Parameters::NONE, |_, ctx| {
             let ctx = ctx.eval();
             for at in 0..def.columns.len() {

@@ -142,7 +142,8 @@ impl TableBuilder {
         let mut at = 0;
         while at < self.def.indexes.len() {
             let index = self.def.indexes[at].clone();
-            let mut others = self.def.indexes.iter().filter(|other| other.id != index.id);
+            let others = self.def.indexes.iter();
+            let mut others = others.filter(|other| other.id != index.id && other.is_ordered());
             let begins = |parts: &[IndexPart]| {
                 parts.len() >= index.parts.len()
                     && parts
