@@ -92,7 +92,8 @@ impl TableDef {
     /// An index that begins with these columns, whole and in this order; a unique one over just them is preferred.
     pub fn index_beginning_with(&self, columns: &[usize]) -> Option<&IndexDef> {
         let begins = |index: &&IndexDef| {
-            index.parts.len() >= columns.len()
+            index.is_ordered()
+                && index.parts.len() >= columns.len()
                 && index
                     .parts
                     .iter()

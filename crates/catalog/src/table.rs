@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use types::collation::CollationId;
+use types::fulltext::TextRules;
 use types::{IndexId, SqlType, TableId, Timestamp};
 
 use super::ForeignKeyDef;
@@ -109,6 +110,9 @@ pub struct IndexDef {
     /// Made for a foreign key: goes when another index can take its place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub generated: bool,
+    /// Of a full-text index: what its words are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextRules>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +120,8 @@ pub enum IndexKind {
     Primary,
     Unique,
     Plain,
+    /// Of the words of its columns.
+    FullText,
 }
 
 /// One column of an index.
@@ -172,7 +178,15 @@ impl TableDef {
 
 impl IndexDef {
     pub fn is_unique(&self) -> bool {
-        self.kind != IndexKind::Plain
+        match self.kind {
+            IndexKind::Primary | IndexKind::Unique => true,
+            IndexKind::Plain | IndexKind::FullText => false,
+        }
+    }
+
+    /// Whether its keys are values of its columns, so that it finds rows by these and gives them in order.
+    pub fn is_ordered(&self) -> bool {
+        self.kind != IndexKind::FullText
     }
 }
 

@@ -34,6 +34,8 @@ pub enum Feature {
     HiddenColumns,
     /// Columns and databases in other character sets than utf8mb4, utf8mb3, latin1, ascii and binary, or in a collation of a language.
     CharacterSets,
+    /// Full-text indexes, in the definitions of tables.
+    FullText,
 }
 
 impl Level {
@@ -52,7 +54,7 @@ impl Feature {
         match self {
             Feature::LevelsOnDisk | Feature::Witness => Level(2),
             Feature::Programs | Feature::HiddenColumns => Level(3),
-            Feature::CharacterSets => Level(4),
+            Feature::CharacterSets | Feature::FullText => Level(4),
         }
     }
 }

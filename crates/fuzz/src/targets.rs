@@ -465,6 +465,7 @@ fn write_sets() -> Vec<Vec<u8>> {
             id: types::IndexId(1),
             key: vec![KeyColumn::ascending(1)],
             unique: true,
+            text: None,
         }],
     };
     set.create_table(&spec);

@@ -72,6 +72,7 @@ fn spec(table: u32) -> TableSpec {
             id: IndexId(1),
             key: vec![KeyColumn::ascending(1)],
             unique: false,
+            text: None,
         }],
     }
 }

@@ -174,6 +174,7 @@ fn restored_rows_are_those_that_a_reader_saw() {
                 id: IndexId(1),
                 unique: false,
                 key: vec![KeyColumn::ascending(1)],
+                text: None,
             };
             let mut next = 1;
             while goes_on() {

@@ -112,6 +112,7 @@ fn the_lead_stays_where_it_is_while_an_index_is_made() {
                 id: IndexId(id),
                 unique: false,
                 key: vec![KeyColumn::ascending(1)],
+                text: None,
             };
             writes.create_index(ACCOUNTS, &index);
             writes

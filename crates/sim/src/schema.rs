@@ -46,6 +46,7 @@ impl Rows {
             id: BY_NAME,
             key: vec![KeyColumn::ascending(2)],
             unique: true,
+            text: None,
         };
         let spec = TableSpec {
             generations: None,

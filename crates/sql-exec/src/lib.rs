@@ -5,13 +5,14 @@
 //! * [`runtime`]: what a running statement works with;
 //! * [`rows`]: stored rows into values;
 //! * [`straight`]: point and range reads from the store to the client without a detour;
-//! * [`query`]: joins, grouping, subqueries, set operations;
+//! * [`query`]: joins, grouping, subqueries, set operations; [`full_text`]: searches;
 //! * [`dml`]: changes of rows;
 //! * [`measure`]: what EXPLAIN ANALYZE tells of a run;
 //! * [`answer`]: what a statement did.
 
 pub mod answer;
 pub mod dml;
+pub mod full_text;
 pub mod measure;
 pub mod query;
 pub mod rows;

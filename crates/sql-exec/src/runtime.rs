@@ -17,6 +17,7 @@ use store::{LockKey, LockMode, MemoryBudget, MemoryUse, Reservation, Timestamp};
 use transaction::{LockPolicy, Participant, Progress, Transaction, TransactionError};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
 
+use crate::full_text::Ranking;
 use crate::measure::Measures;
 use crate::query::{HashTable, KeptRows, Rows};
 
@@ -87,6 +88,7 @@ struct Kept {
     rows: RefCell<HashMap<usize, Rc<KeptRows>>>,
     tables: RefCell<HashMap<usize, Rc<HashTable>>>,
     working: RefCell<HashMap<usize, Rc<KeptRows>>>,
+    rankings: RefCell<HashMap<usize, Rc<Ranking>>>,
 }
 
 /// Whether a row was locked.
@@ -211,6 +213,25 @@ impl<'a> Runtime<'a> {
         let table = Rc::new(build()?);
         self.kept.tables.borrow_mut().insert(place, table.clone());
         Ok(table)
+    }
+
+    /// What a search has found, which runs at the first use.
+    pub fn ranking(&self, place: usize, search: impl FnOnce() -> SqlResult<Ranking>) -> SqlResult<Rc<Ranking>> {
+        if let Some(ranking) = self.kept.rankings.borrow().get(&place) {
+            return Ok(ranking.clone());
+        }
+        let ranking = Rc::new(search()?);
+        self.kept.rankings.borrow_mut().insert(place, ranking.clone());
+        Ok(ranking)
+    }
+
+    /// Refuses an index that was made after the transaction's snapshot. Of a table that is about to be read.
+    pub fn check_index(&self, table: &Table, index: IndexId) -> SqlResult<()> {
+        let snapshot = self.transaction().snapshot();
+        match table.rows.is_readable_at(index, snapshot) {
+            true => Ok(()),
+            false => Err(ErrorKind::TableDefChanged.into()),
+        }
     }
 
     /// The rows that the recursive reference of a common table stands for now.

@@ -102,6 +102,11 @@ pub trait Scope {
         Err(SqlError::new(ErrorKind::NoDefaultForField, &[&column.name.as_str()]))
     }
 
+    /// `MATCH (columns) AGAINST (…)`, of which the second part is bound.
+    fn full_text(&mut self, _search: &ast::MatchAgainst, _against: Expr) -> SqlResult<Expr> {
+        Err(SqlError::not_supported("MATCH … AGAINST here"))
+    }
+
     /// Where the expression stands.
     fn clause(&self) -> Clause {
         Clause::FieldList

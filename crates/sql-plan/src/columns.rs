@@ -30,9 +30,7 @@ pub fn table_column(table: &TableDef, alias: &str, position: usize) -> ResultCol
             ColumnFlags::UNIQUE_KEY,
         ),
         (
-            leads(&|index| {
-                index.kind == IndexKind::Plain || (index.kind == IndexKind::Unique && index.parts.len() > 1)
-            }),
+            leads(&|index| !index.is_unique() || (index.kind == IndexKind::Unique && index.parts.len() > 1)),
             ColumnFlags::MULTIPLE_KEY,
         ),
         (column.auto_increment, ColumnFlags::AUTO_INCREMENT),

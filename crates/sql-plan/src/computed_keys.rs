@@ -38,8 +38,9 @@ impl ComputedKeys {
             let Some(generated) = &definition.generated else {
                 continue;
             };
-            let is_part =
-                |index: &catalog::IndexDef| index.visible && index.parts.iter().any(|part| part.column == column);
+            let is_part = |index: &catalog::IndexDef| {
+                index.visible && index.is_ordered() && index.parts.iter().any(|part| part.column == column)
+            };
             if !table.def.indexes.iter().any(is_part) {
                 continue;
             }

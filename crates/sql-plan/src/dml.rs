@@ -19,12 +19,19 @@ use crate::changes::{
 };
 use crate::columns::constant_default;
 use crate::computed_keys::ComputedKeys;
+use crate::full_text::has_match;
 use crate::planner::AS_OF_IN_CHANGE;
 use crate::table::Table;
 
-/// Whether an UPDATE names one plain table, so that it may have ORDER BY and LIMIT. A view is planned as the joins that it is.
-pub fn is_single_table(planner: &Planner<'_>, tables: &[TableRef]) -> bool {
-    matches!(tables, [TableRef::Table(factor)] if planner.view(&factor.name).is_none())
+/// Whether an UPDATE names one plain table, so that it may have ORDER BY and LIMIT. A view, and a search, is planned as the joins that it
+/// is.
+pub fn is_single_table(planner: &Planner<'_>, update: &ast::Update) -> bool {
+    let mut exprs = update
+        .filter
+        .iter()
+        .chain(update.assignments.iter().map(|assignment| &assignment.value));
+    matches!(update.tables.as_slice(), [TableRef::Table(factor)] if planner.view(&factor.name).is_none())
+        && !exprs.any(has_match)
 }
 
 pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<InsertPlan> {

@@ -114,7 +114,7 @@ pub fn transaction_error(error: &TransactionError, table: &str) -> SqlError {
         TransactionError::LockNotAvailable => ErrorKind::LockNowait.into(),
         TransactionError::DefinitionChanged(_) => ErrorKind::TableDefChanged.into(),
         TransactionError::Memory(_) => SqlError::new(ErrorKind::RecordFileFull, &[&table]),
-        TransactionError::KeyTooLong(_) => SqlError::new(ErrorKind::TooLongKey, &[&3072]),
+        TransactionError::KeyTooLong => SqlError::new(ErrorKind::TooLongKey, &[&3072]),
     }
 }
 

@@ -14,6 +14,7 @@ use super::access::{AccessPath, Choice, OrderWish, choose};
 use super::{Planner, TableScope};
 use crate::columns::table_column;
 use crate::computed_keys::ComputedKeys;
+use crate::full_text;
 use crate::table::Table;
 
 /// A query over one index range of one table.
@@ -76,6 +77,10 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
     }
     let table = planner.table(&factor.name, factor.alias.as_ref())?;
     if !planner.reads_all_of(&table) {
+        return Ok(None);
+    }
+    // A search is a part of the joins.
+    if full_text::slots_of(&table) > 0 && select.filter.as_ref().is_some_and(full_text::has_match) {
         return Ok(None);
     }
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{IndexDef, IndexKind, TableDef};
+use catalog::{IndexDef, TableDef};
 use types::{IndexId, KeyLayout, RowLayout, SqlType, TableId};
 
 /// A table's definition with the store's table behind it.
@@ -60,7 +60,7 @@ impl Table {
     }
 
     pub fn is_unique(&self, id: IndexId) -> bool {
-        self.index(id).is_some_and(|index| index.kind != IndexKind::Plain)
+        self.index(id).is_some_and(IndexDef::is_unique)
     }
 
     /// Appends the primary key of an encoded row. Only for tables that have one.
@@ -101,5 +101,6 @@ pub fn index_spec(index: &IndexDef) -> store::IndexSpec {
         id: index.id,
         key: key.collect(),
         unique: index.is_unique(),
+        text: index.text,
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use catalog::{Catalog, ForeignKeyDef, LAST_SYSTEM_TABLE, TableDef};
 use store::{Cursor, KeyRange, Snapshot, Store, Table};
+use types::fulltext::EntryKeys;
 use types::{IndexId, Value};
 
 use crate::table::store_spec;
@@ -134,6 +135,9 @@ impl Check<'_> {
 
     /// As many entries as rows, each with the key that follows from its row; those of a unique index differ unless NULL is in them.
     fn index(&mut self, subject: &str, table: &Table, index: IndexId, is_unique: bool) {
+        if table.text_keys(index).is_some() {
+            return self.text_index(subject, table, index);
+        }
         let mut wrong = Vec::new();
         let (mut key, mut own, mut last) = (Vec::new(), Vec::new(), Vec::new());
         let (mut entries, mut rows) = (0_u64, 0_u64);
@@ -159,6 +163,33 @@ impl Check<'_> {
         });
         if entries != rows {
             wrong.push(format!("index {index}: {entries} entries for {rows} rows"));
+        }
+        wrong.into_iter().for_each(|what| self.problem(subject, || what));
+    }
+
+    /// The entries that follow from the rows, and no others.
+    fn text_index(&mut self, subject: &str, table: &Table, index: IndexId) {
+        let mut wrong = Vec::new();
+        let mut keys = EntryKeys::default();
+        let (mut expected, mut entries) = (0_u64, 0_u64);
+        self.scan(table, IndexId::PRIMARY, |_, primary_key, row| {
+            table.index_keys(index, row, primary_key, &mut keys);
+            expected += keys.len() as u64;
+            for key in keys.iter() {
+                let mut cursor = Cursor::forward(KeyRange::prefix(key));
+                let mut found = false;
+                table.scan(index, &mut cursor, &self.snapshot, 1, |entry| {
+                    found = entry.key() == key && entry.primary_key() == primary_key;
+                    ControlFlow::Break(())
+                });
+                if !found {
+                    wrong.push(format!("index {index}: a row lacks an entry ({key:02x?})"));
+                }
+            }
+        });
+        self.scan(table, index, |_, _, _| entries += 1);
+        if entries != expected {
+            wrong.push(format!("index {index}: {entries} entries instead of {expected}"));
         }
         wrong.into_iter().for_each(|what| self.problem(subject, || what));
     }

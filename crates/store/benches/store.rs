@@ -45,6 +45,7 @@ fn spec() -> TableSpec {
             id: BY_K,
             key: vec![KeyColumn::ascending(1)],
             unique: false,
+            text: None,
         }],
     }
 }
@@ -387,6 +388,7 @@ fn writes(sysbench: &Sysbench, store: &Arc<Store>, table: &Arc<Table>, mut write
             id: IndexId(2),
             key: vec![KeyColumn::ascending(1)],
             unique: false,
+            text: None,
         },
     );
     println!(

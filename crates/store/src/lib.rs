@@ -7,7 +7,7 @@
 //!
 //! In reading order:
 //!
-//! * [`spec`] – what the store knows of a table; [`write_set`] – the changes of a transaction as bytes.
+//! * [`spec`] – what the store knows of a table, `keys` – the entries of a row in an index; [`write_set`] – the changes of a transaction as bytes.
 //! * [`store`] – the directory of tables; [`table`] – reading one: point reads, scans, estimates.
 //! * [`writer`] – applying, publishing, collecting old versions, closing gaps in memory; [`prepared`] – indexes that are built before they are applied.
 //! * [`range`] – key ranges and the cursors that walk them in chunks.
@@ -16,6 +16,7 @@
 //! * [`memory`] – the budget that everything above is charged to.
 
 mod btree;
+mod keys;
 mod record;
 mod retired;
 mod statistics;

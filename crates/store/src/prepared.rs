@@ -16,9 +16,10 @@
 #![allow(unsafe_code)]
 
 use crate::btree::{Tree, TreeKind, build_while, prefix_of};
+use crate::keys::IndexKeys;
 use crate::memory::{MemoryLimit, MemoryUse, Reservation, allocated};
 use crate::range::{Cursor, KeyRange};
-use crate::record::{MAX_KEY_BYTES, Record, RecordPtr, Stamp, record_bytes};
+use crate::record::{Record, RecordPtr, Stamp, record_bytes};
 use crate::snapshot::Snapshot;
 use crate::spec::{IndexSpec, TableSpec};
 use crate::store::Store;
@@ -27,7 +28,8 @@ use crossbeam_epoch as epoch;
 use governor::{Stop, large};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{IndexId, KeyLayout, TableId, Timestamp};
+use types::fulltext::EntryKeys;
+use types::{IndexId, TableId, Timestamp};
 
 /// Rows looked at under one guard, at most, and entries sorted in one go: some hundred microseconds.
 const STEP: usize = 4096;
@@ -42,8 +44,9 @@ pub enum PrepareError {
     /// Of a unique index: another row has the same key.
     #[error("duplicate key in a new index")]
     Duplicate { existing: Vec<u8> },
-    #[error("key of {0} bytes is too long")]
-    KeyTooLong(usize),
+    /// Or, of a full-text index, a row has too many words.
+    #[error("a key is too long")]
+    KeyTooLong,
     #[error(transparent)]
     Memory(#[from] MemoryLimit),
     /// The statement has to end.
@@ -116,7 +119,7 @@ impl Prepared {
     fn build(store: &Arc<Store>, table: &Table, index: &IndexSpec) -> Result<Prepared, PrepareError> {
         let pinned = Pinned::new(table);
         let snapshot = store.snapshot();
-        let layout = table.spec().index_layout(index);
+        let keys = table.spec().index_keys(index);
         let mut entries = Entries {
             list: Vec::new(),
             entry_bytes: 0,
@@ -124,7 +127,7 @@ impl Prepared {
         };
         let work = Work {
             table,
-            layout: &layout,
+            keys: &keys,
             snapshot: &snapshot,
         };
         let built = entries
@@ -175,7 +178,7 @@ impl Prepared {
 /// What entries are made of.
 struct Work<'w> {
     table: &'w Table,
-    layout: &'w KeyLayout,
+    keys: &'w IndexKeys,
     snapshot: &'w Snapshot,
 }
 
@@ -194,15 +197,15 @@ impl Entries {
     /// Makes the entries of all rows, in the order of the rows.
     fn fill(&mut self, work: &Work<'_>) -> Result<(), PrepareError> {
         let mut cursor = Cursor::forward(KeyRange::all());
-        let mut key = Vec::new();
+        let mut keys = EntryKeys::default();
         while !cursor.is_finished() {
             governor::tick()?;
-            governor::given_away(|| self.fill_some(work, &mut cursor, &mut key))?;
+            governor::given_away(|| self.fill_some(work, &mut cursor, &mut keys))?;
         }
         Ok(())
     }
 
-    fn fill_some(&mut self, work: &Work<'_>, cursor: &mut Cursor, key: &mut Vec<u8>) -> Result<(), PrepareError> {
+    fn fill_some(&mut self, work: &Work<'_>, cursor: &mut Cursor, keys: &mut EntryKeys) -> Result<(), PrepareError> {
         let ts = work.snapshot.timestamp();
         let guard = epoch::pin();
         let mut result = Ok(());
@@ -212,9 +215,7 @@ impl Entries {
             if let Some(version) = version
                 && let Some(bytes) = version.row()
             {
-                key.clear();
-                work.layout.encode_row(work.table.row_layout(), bytes, key);
-                result = self.add(key, row, version.begin());
+                result = self.add_row(work, row, bytes, version.begin(), keys);
             }
             match result.is_err() || governor::is_due() {
                 true => ControlFlow::Break(()),
@@ -224,11 +225,32 @@ impl Entries {
         result
     }
 
+    /// Adds the entries of a row.
+    fn add_row(
+        &mut self,
+        work: &Work<'_>,
+        row: Record<'_>,
+        bytes: &[u8],
+        begin: Timestamp,
+        keys: &mut EntryKeys,
+    ) -> Result<(), PrepareError> {
+        let rows = work.table.row_layout();
+        // The guard is not held while others run.
+        let fits = governor::without_yield(|| {
+            let fits = work.keys.fits(rows, bytes, row.key());
+            if fits {
+                work.keys.of_row(rows, bytes, &[], keys);
+            }
+            fits
+        });
+        if !fits {
+            return Err(PrepareError::KeyTooLong);
+        }
+        keys.iter().try_for_each(|key| self.add(key, row, begin))
+    }
+
     fn add(&mut self, columns: &[u8], row: Record<'_>, begin: Timestamp) -> Result<(), PrepareError> {
         let key_bytes = columns.len() + row.key().len();
-        if key_bytes > MAX_KEY_BYTES {
-            return Err(PrepareError::KeyTooLong(key_bytes));
-        }
         let entry_bytes = self.entry_bytes + allocated(record_bytes(key_bytes, true));
         let needed = (entry_bytes + (self.list.len() + 1) * LISTED) as u64;
         if needed > self.memory.bytes() {
@@ -295,7 +317,7 @@ impl Entries {
     fn has_null(&self, work: &Work<'_>, entry: Record<'_>) -> bool {
         let read = |row: &[u8]| {
             let mut key = Vec::new();
-            work.layout.encode_row(work.table.row_layout(), row, &mut key)
+            work.keys.layout().encode_row(work.table.row_layout(), row, &mut key)
         };
         let found = work.table.get(entry.primary_key(), work.snapshot, read);
         found.expect("the entry was made of a row of this snapshot")

@@ -2,8 +2,11 @@
 //! checkpoints, as JSON: definitions are few, and fields can be added.
 
 use serde::{Deserialize, Serialize};
+use types::fulltext::{TextKeys, TextRules};
 use types::row::generation::{ColumnChange, Generations};
 use types::{IndexId, KeyLayout, KeyPart, RowLayout, SqlType, TableId};
+
+use crate::keys::IndexKeys;
 
 /// A table as the store sees it; names, defaults and constraints belong to the catalog.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +31,9 @@ pub struct IndexSpec {
     pub key: Vec<KeyColumn>,
     /// Only informs: transactions check uniqueness before they commit, with locks on the keys.
     pub unique: bool,
+    /// Of a full-text index: a row has an entry for each of its words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextRules>,
 }
 
 /// A column of an index.
@@ -62,9 +68,16 @@ impl TableSpec {
         self.primary.as_ref().map(|key| self.key_layout(key))
     }
 
-    /// The layout of an index's own columns, without the primary key that the store appends to each entry.
-    pub fn index_layout(&self, index: &IndexSpec) -> KeyLayout {
-        self.key_layout(&index.key)
+    /// How an index's entries are made of rows.
+    pub(crate) fn index_keys(&self, index: &IndexSpec) -> IndexKeys {
+        match index.text {
+            None => IndexKeys::Columns(self.key_layout(&index.key)),
+            Some(rules) => {
+                let columns = index.key.iter().map(|part| usize::from(part.column)).collect();
+                let first = &self.columns[usize::from(index.key[0].column)];
+                IndexKeys::Words(TextKeys::new(rules, columns, first.collation))
+            }
+        }
     }
 
     pub fn index(&self, id: IndexId) -> Option<&IndexSpec> {
@@ -122,11 +135,11 @@ impl TableSpec {
         if let Some(generations) = &self.generations {
             generations.check(&self.columns)?;
         }
-        let keys = self.primary.iter().chain(self.indexes.iter().map(|index| &index.key));
-        for key in keys {
+        if let Some(key) = &self.primary {
             self.check_key(key)?;
         }
         for (position, index) in self.indexes.iter().enumerate() {
+            self.check_index(index)?;
             self.check_index_id(index.id, &self.indexes[..position])?;
         }
         Ok(())
@@ -134,8 +147,25 @@ impl TableSpec {
 
     /// Whether `index` can be added to this table.
     pub fn check_new_index(&self, index: &IndexSpec) -> Result<(), &'static str> {
-        self.check_key(&index.key)?;
+        self.check_index(index)?;
         self.check_index_id(index.id, &self.indexes)
+    }
+
+    fn check_index(&self, index: &IndexSpec) -> Result<(), &'static str> {
+        self.check_key(&index.key)?;
+        let Some(rules) = index.text else { return Ok(()) };
+        rules.check()?;
+        let column = |part: &KeyColumn| &self.columns[usize::from(part.column)];
+        let first = column(&index.key[0]);
+        let is_of_text = |part: &KeyColumn| {
+            let ty = column(part);
+            let is_whole = part.prefix.is_none() && !part.descending;
+            is_whole && ty.kind.is_text() && ty.collation == first.collation
+        };
+        match !index.unique && index.key.iter().all(is_of_text) {
+            true => Ok(()),
+            false => Err("a full-text index over what is not text"),
+        }
     }
 
     fn check_key(&self, key: &[KeyColumn]) -> Result<(), &'static str> {

@@ -6,16 +6,18 @@
 #![allow(unsafe_code)]
 
 use crate::btree::{Leaves, Tree, TreeKind};
+use crate::keys::IndexKeys;
 use crate::range::{Cursor, Direction, KeyRange};
 use crate::record::{Fate, MAX_KEY_BYTES, MAX_ROW_BYTES, Record, RecordPtr};
 use crate::snapshot::{Snapshot, Snapshots};
-use crate::spec::TableSpec;
+use crate::spec::{IndexSpec, TableSpec};
 use crate::statistics::Statistics;
 use crossbeam_epoch::{self as epoch, Guard};
 use parking_lot::Mutex;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use types::fulltext::{EntryKeys, TextKeys};
 use types::{IndexId, KeyLayout, RowLayout, TableId, Timestamp};
 
 /// How many entries ahead a scan asks the processor to load.
@@ -58,7 +60,7 @@ impl Shape {
 /// A secondary index.
 pub(crate) struct Index {
     pub(crate) id: IndexId,
-    pub(crate) layout: KeyLayout,
+    pub(crate) keys: IndexKeys,
     pub(crate) created_at: Timestamp,
     pub(crate) tree: Arc<Tree>,
     /// No longer kept up: its entries may refer to rows that are gone.
@@ -183,11 +185,10 @@ impl<'a> Entry<'a> {
 impl Table {
     /// An empty table.
     pub(crate) fn new(spec: TableSpec, created_at: Timestamp, snapshots: Arc<Snapshots>) -> Table {
-        let index = |index| {
-            let layout = spec.index_layout(index);
+        let index = |index: &IndexSpec| {
             Arc::new(Index::new(
                 index.id,
-                layout,
+                spec.index_keys(index),
                 created_at,
                 Arc::new(Tree::new(TreeKind::Secondary)),
             ))
@@ -230,9 +231,17 @@ impl Table {
         self.shape.primary.as_ref()
     }
 
-    /// The layout of a secondary index's own columns.
+    /// The layout of the entries of a secondary index, without the primary key behind.
     pub fn index_layout(&self, index: IndexId) -> Option<&KeyLayout> {
-        self.index(index).map(|index| &index.layout)
+        self.index(index).map(|index| index.keys.layout())
+    }
+
+    /// What makes the words of a full-text index; `None` for other indexes.
+    pub fn text_keys(&self, index: IndexId) -> Option<&TextKeys> {
+        match &self.index(index)?.keys {
+            IndexKeys::Columns(_) => None,
+            IndexKeys::Words(words) => Some(words),
+        }
     }
 
     /// The timestamp that made the table. Older snapshots must not read it.
@@ -266,13 +275,27 @@ impl Table {
         self.readable_until.fetch_min(ts.0, Ordering::AcqRel);
     }
 
-    /// Appends the entry key that the row has in a secondary index, primary key included. Returns whether one of the index's
-    /// columns is NULL (such a key never violates uniqueness).
+    /// Appends the entry key that the row has in a secondary index over columns, primary key included. Returns whether one of the
+    /// index's columns is NULL (such a key never violates uniqueness).
     pub fn index_key(&self, index: IndexId, row: &[u8], primary_key: &[u8], out: &mut Vec<u8>) -> bool {
         let index = self.index(index).expect("the caller took the index from this table");
-        let has_null = index.layout.encode_row(&self.shape.rows, row, out);
+        let IndexKeys::Columns(layout) = &index.keys else {
+            panic!("a row has many entries in a full-text index")
+        };
+        let has_null = layout.encode_row(&self.shape.rows, row, out);
         out.extend_from_slice(primary_key);
         has_null
+    }
+
+    /// All entry keys that the row has in a secondary index, in order, primary key included.
+    pub fn index_keys(&self, index: IndexId, row: &[u8], primary_key: &[u8], keys: &mut EntryKeys) {
+        let index = self.index(index).expect("the caller took the index from this table");
+        index.keys.of_row(&self.shape.rows, row, primary_key, keys);
+    }
+
+    /// The length of the index's longest key; `None` where rows may have keys that do not fit.
+    pub(crate) fn most_key_bytes(&self, index: IndexId) -> Option<usize> {
+        self.index(index)?.keys.most_bytes()
     }
 
     /// Whether the row, under this key, is within the store's limits: its own length, and that of its keys.
@@ -280,23 +303,23 @@ impl Table {
         if key.len() > MAX_KEY_BYTES || row.len() > MAX_ROW_BYTES {
             return false;
         }
-        // Only strings make long keys, and not more than a few times their own length.
-        if key.len() + row.len() < MAX_KEY_BYTES / 16 {
-            return true;
-        }
-        let mut entry_key = Vec::new();
-        self.indexes.iter().all(|index| {
-            entry_key.clear();
-            index.layout.encode_row(&self.shape.rows, row, &mut entry_key);
-            entry_key.len() + key.len() <= MAX_KEY_BYTES
-        })
+        let mut indexes = self.indexes.iter();
+        indexes.all(|index| index.keys.fits(&self.shape.rows, row, key))
     }
 
     /// What a row will take in the store, in bytes: an estimate from above.
     pub fn footprint(&self, key: &[u8], row: &[u8]) -> usize {
         // A node entry in a half empty node, a record and a history for each index; a key is seldom longer than its columns.
-        let per_index = 160 + key.len();
-        row.len() * 2 + key.len() + 96 + per_index * (1 + self.indexes.len())
+        let per_entry = 160 + key.len();
+        let entries = match row.is_empty() {
+            // Of a row that is deleted nothing is added.
+            true => self.indexes.len(),
+            false => {
+                let most = |index: &Arc<Index>| index.keys.most_entries(&self.shape.rows, row);
+                self.indexes.iter().map(most).sum()
+            }
+        };
+        row.len() * 2 + key.len() + 96 + per_entry * (1 + entries)
     }
 
     // --- reading rows ---
@@ -515,7 +538,7 @@ impl Table {
             },
             _ => {
                 let index = self.readable(index, &guard);
-                index.statistics.distinct(&index.tree, &index.layout, &guard)
+                index.statistics.distinct(&index.tree, index.keys.layout(), &guard)
             }
         }
     }
@@ -539,13 +562,11 @@ impl Table {
     /// A handle with wider columns over the same rows, or with others, through which alone snapshots from `ts` on read.
     pub(crate) fn with_columns(&self, spec: TableSpec, ts: Timestamp) -> Table {
         self.readable_until.store(ts.0, Ordering::Release);
-        let layouts = spec.indexes.iter().map(|index| spec.index_layout(index));
-        let indexes = self.indexes.iter().zip(layouts);
+        let keys = spec.indexes.iter().map(|index| spec.index_keys(index));
+        let indexes = self.indexes.iter().zip(keys);
         let wider = Table {
             readable_until: Table::readable_for_ever(),
-            indexes: indexes
-                .map(|(index, layout)| Arc::new(index.with_layout(layout)))
-                .collect(),
+            indexes: indexes.map(|(index, keys)| Arc::new(index.with_keys(keys))).collect(),
             ..self.redefined(spec, Vec::new())
         };
         if wider.spec().generations == self.spec().generations {
@@ -586,10 +607,10 @@ impl Table {
 }
 
 impl Index {
-    pub(crate) fn new(id: IndexId, layout: KeyLayout, created_at: Timestamp, tree: Arc<Tree>) -> Index {
+    pub(crate) fn new(id: IndexId, keys: IndexKeys, created_at: Timestamp, tree: Arc<Tree>) -> Index {
         Index {
             id,
-            layout,
+            keys,
             created_at,
             tree,
             is_dropped: Arc::default(),
@@ -598,10 +619,10 @@ impl Index {
     }
 
     /// The same entries, in a table whose columns have moved.
-    pub(crate) fn with_layout(&self, layout: KeyLayout) -> Index {
+    pub(crate) fn with_keys(&self, keys: IndexKeys) -> Index {
         Index {
             is_dropped: Arc::clone(&self.is_dropped),
-            ..Index::new(self.id, layout, self.created_at, Arc::clone(&self.tree))
+            ..Index::new(self.id, keys, self.created_at, Arc::clone(&self.tree))
         }
     }
 }

@@ -157,6 +157,7 @@ fn encode(steps: &[Step]) -> WriteSet {
                     id: IndexId(index),
                     key: vec![KeyColumn::ascending(column)],
                     unique: false,
+                    text: None,
                 },
             ),
             Step::Unindex { table, index } => set.drop_index(TableId(table), IndexId(index)),

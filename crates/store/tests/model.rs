@@ -14,11 +14,12 @@ use store::{
     Cursor, Direction, IndexId, IndexSpec, KeyColumn, KeyRange, MemoryBudget, MemoryUse, PrepareError, PreparedIndex,
     Snapshot, Store, Table, TableId, TableLoader, TableSpec, Undecided, WriteOps, WriteSet, Writer,
 };
+use types::fulltext::{EntryKeys, TextRules};
 use types::{CollationId, KeyLayout, RowLayout, SqlType, Timestamp, Value};
 
 pub(crate) const TABLE: TableId = TableId(1);
 
-/// `id INT PRIMARY KEY, a INT NOT NULL, b VARCHAR(20)`, with indexes on `a` and on `b, a DESC`.
+/// `id INT PRIMARY KEY, a INT NOT NULL, b VARCHAR(20)`, with indexes on `a`, on `b, a DESC` and on the words of `b`.
 pub(crate) fn spec() -> TableSpec {
     let text = SqlType::varchar(20, CollationId::DEFAULT);
     TableSpec {
@@ -26,7 +27,7 @@ pub(crate) fn spec() -> TableSpec {
         id: TABLE,
         columns: vec![SqlType::int().not_null(), SqlType::int().not_null(), text],
         primary: Some(vec![KeyColumn::ascending(0)]),
-        indexes: vec![index(1), index(2)],
+        indexes: vec![index(1), index(2), index(4)],
     }
 }
 
@@ -41,6 +42,7 @@ fn index(id: u16) -> IndexSpec {
                 descending: true,
             },
         ],
+        4 => vec![KeyColumn::ascending(2)],
         _ => vec![KeyColumn {
             column: 2,
             prefix: Some(1),
@@ -51,6 +53,7 @@ fn index(id: u16) -> IndexSpec {
         id: IndexId(id),
         key,
         unique: false,
+        text: (id == 4).then_some(TextRules::WORDS),
     }
 }
 
@@ -244,16 +247,15 @@ impl Tested {
             }
             let mut expected: Vec<_> = rows
                 .iter()
-                .map(|(&id, (a, b))| {
+                .flat_map(|(&id, (a, b))| {
                     let (primary_key, row) = (self.key(id), self.row(id, *a, b.as_deref()));
-                    let mut key = Vec::new();
+                    let mut keys = EntryKeys::default();
                     match index {
-                        IndexId::PRIMARY => key.extend_from_slice(&primary_key),
-                        _ => {
-                            table.index_key(index, &row, &primary_key, &mut key);
-                        }
+                        IndexId::PRIMARY => keys.push(|key| key.extend_from_slice(&primary_key)),
+                        _ => table.index_keys(index, &row, &primary_key, &mut keys),
                     }
-                    (key, primary_key, row)
+                    let keys: Vec<_> = keys.iter().map(<[u8]>::to_vec).collect();
+                    keys.into_iter().map(move |key| (key, primary_key.clone(), row.clone()))
                 })
                 .filter(|(key, _, _)| range.contains(key))
                 .collect();
@@ -334,7 +336,17 @@ impl Tested {
         assert_eq!(table.estimated_rows(), rows);
         let indexes = table.spec().indexes.iter().map(|index| index.id);
         for index in indexes.chain([IndexId::PRIMARY]) {
-            assert_eq!(table.estimated_entries(index, &KeyRange::all()), rows);
+            // Of words a row has as many as there are.
+            let counted = || {
+                table.count(
+                    index,
+                    &mut Cursor::forward(KeyRange::all()),
+                    &self.store.snapshot(),
+                    usize::MAX,
+                )
+            };
+            let entries = if index == IndexId(4) { counted() as u64 } else { rows };
+            assert_eq!(table.estimated_entries(index, &KeyRange::all()), entries);
         }
         for id in 0..IDS {
             self.table().newest(&self.key(id), |since, row| {
@@ -466,7 +478,10 @@ enum Action {
 }
 
 fn write() -> impl Strategy<Value = Write> {
-    let text = prop::option::of(prop::sample::select(&["", "a", "A", "aa", "b", "zz"][..]).prop_map(String::from));
+    let text = prop::option::of(
+        prop::sample::select(&["", "a", "A", "aa", "b", "zz", "cat dog", "Dog cat dog", "cats, cat"][..])
+            .prop_map(String::from),
+    );
     prop_oneof![
         3 => (0..IDS, 0i64..5, text).prop_map(|(id, a, b)| Write::Put(id, a, b)),
         1 => (0..IDS).prop_map(Write::Delete),
@@ -487,8 +502,8 @@ fn action() -> impl Strategy<Value = Action> {
         4 => (1usize..200).prop_map(Action::Compact),
         2 => (0u64..40).prop_map(Action::Keep),
         1 => Just(Action::CheckPast),
-        2 => (1u16..4).prop_map(Action::ToggleIndex),
-        2 => (1u16..4).prop_map(Action::PrepareIndex),
+        2 => (1u16..5).prop_map(Action::ToggleIndex),
+        2 => (1u16..5).prop_map(Action::PrepareIndex),
         2 => (bytes(), prop::option::of(bytes()), 1usize..20).prop_map(|(from, to, chunk)| Action::Check(from, to, chunk)),
     ]
 }
@@ -616,7 +631,7 @@ fn a_prepared_index_of_many_rows_is_the_same() {
     }
     tested.apply(&set);
     tested.writer.publish();
-    for id in 1..4 {
+    for id in 1..5 {
         let mut found = [false, true].map(|prepares| {
             let table = tested.table();
             if table.spec().index(IndexId(id)).is_some() {

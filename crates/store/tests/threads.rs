@@ -33,6 +33,7 @@ impl Bank {
                 id: BY_BALANCE,
                 key: vec![KeyColumn::ascending(1)],
                 unique: false,
+                text: None,
             }],
         }
     }

@@ -156,9 +156,9 @@ pub enum TransactionError {
     /// 1114 and its kin.
     #[error(transparent)]
     Memory(#[from] MemoryLimit),
-    /// Longer than an index entry can be.
-    #[error("key of {0} bytes is too long")]
-    KeyTooLong(usize),
+    /// Longer than an index entry can be, or a row with more words than a full-text index takes.
+    #[error("a key is too long")]
+    KeyTooLong,
 }
 
 impl TransactionError {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use governor::stepwise::Stepwise;
 use store::{Direction, IndexId, IndexSpec, KeyRange, Table, TableId, TableSpec, WriteSet};
+use types::fulltext::EntryKeys;
 use types::row::generation::ColumnChange;
 
 /// A row as the transaction left it; `None`: deleted.
@@ -326,15 +327,18 @@ impl TableChanges {
                 let after = state.as_ref().and_then(Option::as_deref);
                 for (index, entries) in entries {
                     let entries = Arc::make_mut(entries);
-                    let mut entry_key = Vec::new();
+                    let mut keys = EntryKeys::default();
                     if let Some(row) = before {
-                        table.index_key(*index, row, key, &mut entry_key);
-                        entries.remove(&entry_key[..]);
+                        table.index_keys(*index, row, key, &mut keys);
+                        for entry_key in keys.iter() {
+                            entries.remove(entry_key);
+                        }
                     }
                     if let Some(row) = after {
-                        entry_key.clear();
-                        table.index_key(*index, row, key, &mut entry_key);
-                        entries.insert(entry_key.into(), key.into());
+                        table.index_keys(*index, row, key, &mut keys);
+                        for entry_key in keys.iter() {
+                            entries.insert(entry_key.into(), key.into());
+                        }
                     }
                 }
             }
@@ -373,13 +377,12 @@ impl TableChanges {
 
     fn make_entries(&self, table: &Table, index: IndexId) -> Entries {
         let rows = self.rows.iter().filter_map(|(key, row)| Some((key, row.as_ref()?)));
-        let entries: BTreeMap<_, _> = rows
-            .map(|(key, row)| {
-                let mut entry_key = Vec::new();
-                table.index_key(index, row, key, &mut entry_key);
-                (entry_key.into(), key.clone())
-            })
-            .collect();
+        let mut entries = BTreeMap::new();
+        let mut keys = EntryKeys::default();
+        for (key, row) in rows {
+            table.index_keys(index, row, key, &mut keys);
+            entries.extend(keys.iter().map(|entry_key| (entry_key.into(), key.clone())));
+        }
         entries.into()
     }
 }

@@ -221,7 +221,7 @@ impl Transaction {
             Ok(prepared) => self.prepared.push(prepared),
             Err(PrepareError::Stopped(_)) => {}
             Err(PrepareError::Duplicate { existing }) => return Err(duplicate(table, index.id, &existing)),
-            Err(PrepareError::KeyTooLong(bytes)) => return Err(TransactionError::KeyTooLong(bytes)),
+            Err(PrepareError::KeyTooLong) => return Err(TransactionError::KeyTooLong),
             Err(PrepareError::Memory(limit)) => return Err(limit.into()),
         }
         self.overlay.create_index(table.id(), index);
@@ -242,7 +242,7 @@ impl Transaction {
     fn check_length(&self, table: &Table, key: &[u8], row: &[u8]) -> Result<(), TransactionError> {
         match table.fits(key, row) {
             true => Ok(()),
-            false => Err(TransactionError::KeyTooLong(key.len())),
+            false => Err(TransactionError::KeyTooLong),
         }
     }
 

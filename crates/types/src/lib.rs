@@ -9,7 +9,7 @@
 //! * [`compare`] – MySQL's comparison rules between any two values.
 //! * [`cast`] – storing a value into a column (strict or not) and `CAST(... AS ...)`.
 //! * [`row`] – the compact row encoding, O(1) access to any column.
-//! * [`key`] – the order-preserving key encoding.
+//! * [`key`] – the order-preserving key encoding; [`fulltext`] – the keys of a text's words.
 //! * [`error`] – every error a client can see: number, SQLSTATE, text.
 //! * [`ids`] – newtypes for the ids and positions the layers exchange.
 
@@ -19,6 +19,7 @@ pub mod collation;
 pub mod compare;
 pub mod decimal;
 pub mod error;
+pub mod fulltext;
 pub mod ids;
 pub mod json;
 pub mod key;

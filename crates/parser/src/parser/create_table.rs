@@ -136,7 +136,7 @@ impl Parser<'_> {
     fn key(&mut self, kind: KeyKind, constraint: Option<Ident>) -> PResult<KeyDef> {
         let name = if self.at_ident() { Some(self.ident()?) } else { None };
         let mut algorithm = None;
-        if self.at(Kw::USING) || (name.is_some() && self.at(Kw::TYPE)) {
+        if kind != KeyKind::FullText && (self.at(Kw::USING) || (name.is_some() && self.at(Kw::TYPE))) {
             self.bump();
             algorithm = Some(self.index_algorithm()?);
         }
@@ -156,7 +156,7 @@ impl Parser<'_> {
             algorithm,
             ..KeyOptions::default()
         };
-        while self.key_option(&mut options)? {}
+        while self.key_option(kind, &mut options)? {}
         Ok(KeyDef {
             kind,
             constraint,
@@ -201,7 +201,15 @@ impl Parser<'_> {
     }
 
     /// Reads one option into `options`; false if there is none.
-    fn key_option(&mut self, options: &mut KeyOptions) -> PResult<bool> {
+    fn key_option(&mut self, kind: KeyKind, options: &mut KeyOptions) -> PResult<bool> {
+        // Only one of words has a parser, and it has no algorithm.
+        let is_of_other_kind = match kind {
+            KeyKind::FullText => self.at_any(&[Kw::USING, Kw::TYPE]),
+            _ => self.at(Kw::WITH),
+        };
+        if is_of_other_kind {
+            return Ok(false);
+        }
         let Some(keyword) = self.eat_any(&[
             Kw::KEY_BLOCK_SIZE,
             Kw::COMMENT,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use governor::stepwise::{Map, Set, Stepwise};
 use sql_expr::{Comparison, Expr, OuterRow};
+use sql_plan::access::RangeSpec;
 use sql_plan::access::ranges::key_ranges;
 use sql_plan::query::{BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, RecursivePlan};
 use store::Cursor;
@@ -17,6 +18,7 @@ use super::json_table::json_rows;
 use super::locking::{locked_rows, outer_rows};
 use super::subquery::KeptRows;
 use super::{QueryContext, Rows, collect, row_bytes};
+use crate::full_text::{Ranking, rank};
 use crate::measure::Run;
 use crate::rows::read_columns_at;
 use crate::runtime::Runtime;
@@ -61,7 +63,12 @@ fn rows_of(
             true => next(row),
             false => Ok(ControlFlow::Continue(())),
         }),
-        Join::Left { sides, slots, on } => {
+        Join::Left {
+            sides,
+            slots,
+            searches,
+            on,
+        } => {
             let [outer, inner] = &**sides;
             outer_rows(outer, inner, row, ctx, &mut |row| {
                 let mut matched = false;
@@ -77,6 +84,9 @@ fn rows_of(
                 }
                 for range in slots {
                     row[range.clone()].fill(Value::Null);
+                }
+                for slot in searches {
+                    row[*slot] = Value::Double(0.0);
                 }
                 next(row)
             })
@@ -124,11 +134,29 @@ fn table_rows(
             false => Ok(ControlFlow::Continue(())),
         }
     };
+    let searches = Searches::run(access, ctx)?;
+    if let RangeSpec::Words(search) = access.path.spec {
+        for found in &searches.of(search).rows {
+            let key = &*found.key;
+            let is_there = runtime
+                .transaction()
+                .get(&access.table.rows, key, |stored| {
+                    fill(access, &searches, row, stored, key)
+                })
+                .is_some();
+            if is_there && check(row)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        return Ok(ControlFlow::Continue(()));
+    }
     if let Some(keys) = access.path.primary_keys(&keys) {
         for key in keys {
             let found = runtime
                 .transaction()
-                .get(&access.table.rows, key, |stored| fill(access, row, stored, key))
+                .get(&access.table.rows, key, |stored| {
+                    fill(access, &searches, row, stored, key)
+                })
                 .is_some();
             if found && check(row)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -136,8 +164,8 @@ fn table_rows(
         }
         return Ok(ControlFlow::Continue(()));
     }
-    // A row of the chunk has the needed columns, and behind them the row id.
-    let stride = access.needed.len() + usize::from(access.row_id.is_some());
+    // A row of the chunk has the needed columns, and behind them the row id and what searches say.
+    let stride = access.filled_slots().count();
     let mut chunk: Vec<Value> = Vec::new();
     for mut cursor in access.path.cursors(&keys) {
         // Small at first: a LIMIT or EXISTS often needs only a few rows.
@@ -157,19 +185,21 @@ fn table_rows(
                     for (place, column) in access.needed.iter().enumerate() {
                         chunk[start + place] = access.table.layout().column(stored, *column).to_value();
                     }
+                    let mut at = start + access.needed.len();
                     if access.row_id.is_some() {
-                        chunk[start + stride - 1] = row_id(entry.primary_key());
+                        chunk[at] = row_id(entry.primary_key());
+                        at += 1;
+                    }
+                    for (place, ranking) in searches.rankings.iter().enumerate() {
+                        chunk[at + place] = ranking.relevance(entry.primary_key());
                     }
                     rows += 1;
                     ControlFlow::Continue(())
                 },
             );
             for at in 0..rows {
-                for (place, column) in access.needed.iter().enumerate() {
-                    row[access.offset + column] = std::mem::replace(&mut chunk[at * stride + place], Value::Null);
-                }
-                if let Some(slot) = access.row_id {
-                    row[slot] = std::mem::replace(&mut chunk[(at + 1) * stride - 1], Value::Null);
+                for (place, slot) in access.filled_slots().enumerate() {
+                    row[slot] = std::mem::replace(&mut chunk[at * stride + place], Value::Null);
                 }
                 if check(row)?.is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -183,11 +213,37 @@ fn table_rows(
     Ok(ControlFlow::Continue(()))
 }
 
-/// The needed columns of a stored row, and its row id, into their slots.
-pub(super) fn fill(access: &BaseAccess, row: &mut [Value], stored: &[u8], key: &[u8]) {
+/// What the searches of a table have found.
+pub(super) struct Searches {
+    /// In the order of [`BaseAccess::matches`].
+    rankings: Vec<Rc<Ranking>>,
+}
+
+impl Searches {
+    /// Runs them, unless the statement has done so already. The table's read has begun.
+    pub(super) fn run(access: &BaseAccess, ctx: &QueryContext<'_>) -> SqlResult<Searches> {
+        let mut rankings = Vec::with_capacity(access.matches.len());
+        for (_, wanted) in &access.matches {
+            let place = std::ptr::from_ref(wanted) as usize;
+            ctx.runtime.check_index(&access.table, wanted.index)?;
+            rankings.push(ctx.runtime.ranking(place, || rank(&access.table, wanted, ctx))?);
+        }
+        Ok(Searches { rankings })
+    }
+
+    fn of(&self, number: usize) -> &Ranking {
+        &self.rankings[number]
+    }
+}
+
+/// The needed columns of a stored row, its row id, and what searches say of it, into their slots.
+pub(super) fn fill(access: &BaseAccess, searches: &Searches, row: &mut [Value], stored: &[u8], key: &[u8]) {
     read_columns_at(access.table.layout(), stored, &access.needed, access.offset, row);
     if let Some(slot) = access.row_id {
         row[slot] = row_id(key);
+    }
+    for ((slot, _), ranking) in access.matches.iter().zip(&searches.rankings) {
+        row[*slot] = ranking.relevance(key);
     }
 }
 
@@ -260,10 +316,9 @@ fn compared_rows(
     )
 }
 
-/// What of a table's row is kept: the columns that are needed, and the hidden row id.
+/// What of a table's row is kept.
 fn kept_of(access: &BaseAccess, row: &[Value]) -> Box<[Value]> {
-    let columns = access.needed.iter().map(|column| access.offset + column);
-    columns.chain(access.row_id).map(|slot| row[slot].clone()).collect()
+    access.filled_slots().map(|slot| row[slot].clone()).collect()
 }
 
 /// Puts a kept row into its place, and gives it on if it passes.
@@ -274,8 +329,7 @@ fn give_kept(
     ctx: &QueryContext<'_>,
     next: &mut Next<'_>,
 ) -> SqlResult<ControlFlow<()>> {
-    let columns = access.needed.iter().map(|column| access.offset + column);
-    for (slot, value) in columns.chain(access.row_id).zip(kept) {
+    for (slot, value) in access.filled_slots().zip(kept) {
         row[slot] = value.clone();
     }
     match pass(&access.path.residual, row, ctx)? {
@@ -307,13 +361,14 @@ impl BaseAccessRows<'_> {
         let access = self.access;
         let keys = key_ranges(&access.path, row, ctx)?;
         runtime.begin_read(&access.path, &keys, LockPolicy::Wait)?;
+        let searches = Searches::run(access, ctx)?;
         let mut cursor = Cursor::forward(store::KeyRange::all());
         while !cursor.is_finished() {
             let mut failed = Ok(());
             runtime
                 .transaction()
                 .scan(&access.table.rows, IndexId::PRIMARY, &mut cursor, CHUNK_ROWS, |entry| {
-                    fill(access, row, entry.row(), entry.primary_key());
+                    fill(access, &searches, row, entry.row(), entry.primary_key());
                     failed = take(row);
                     if failed.is_ok() && !governor::is_due() {
                         ControlFlow::Continue(())

@@ -13,7 +13,7 @@ use store::Entry;
 use transaction::{LOCKS_AT_ONCE, LockPolicy};
 use types::{IndexId, SqlError, SqlResult, Value};
 
-use super::join::{CHUNK_ROWS, Next, fill, join_rows, pass};
+use super::join::{CHUNK_ROWS, Next, Searches, fill, join_rows, pass};
 use super::{QueryContext, Rows, row_bytes};
 use crate::runtime::{Locked, QueryMemory};
 
@@ -267,12 +267,13 @@ impl<'a> Ahead<'a> {
 /// one that does.
 fn is_to_be_locked(access: &BaseAccess, key: &[u8], row: &mut [Value], ctx: &QueryContext<'_>) -> SqlResult<bool> {
     let rows = &access.table.rows;
+    let searches = Searches::run(access, ctx)?;
     let transaction = || ctx.runtime.transaction();
-    let now = transaction().get_current(rows, key, |stored| fill(access, row, stored, key));
+    let now = transaction().get_current(rows, key, |stored| fill(access, &searches, row, stored, key));
     if now.is_none() || passes(access, row, ctx)? {
         return Ok(true);
     }
-    let before = transaction().get_superseded(rows, key, |stored| fill(access, row, stored, key));
+    let before = transaction().get_superseded(rows, key, |stored| fill(access, &searches, row, stored, key));
     Ok(before.is_some() && passes(access, row, ctx)?)
 }
 
@@ -303,8 +304,9 @@ fn locked_row(
         return Ok(ControlFlow::Continue(()));
     }
     let mut is_moved = false;
+    let searches = Searches::run(access, ctx)?;
     let now = runtime.transaction().get_current(rows, key, |stored| {
-        fill(access, row, stored, key);
+        fill(access, &searches, row, stored, key);
         is_moved = found.is_moved(&access.table, access.path.index, stored);
     });
     if now.is_none() || !passes(access, row, ctx)? {

@@ -102,7 +102,10 @@ impl<'a> Binder<'a> {
             ast::Expr::Trim(trim) => self.trim(trim),
             ast::Expr::Char(char) => self.char_function(char),
             ast::Expr::WeightString(weight) => self.weight_string(weight),
-            ast::Expr::MatchAgainst(_) => Err(SqlError::not_supported("MATCH AGAINST")),
+            ast::Expr::MatchAgainst(search) => {
+                let against = self.bind(&search.against)?;
+                self.scope.full_text(search, against)
+            }
             ast::Expr::JsonValue(value) => self.json_value(value),
             ast::Expr::Default => Err(SqlError::not_supported("DEFAULT as part of an expression")),
             ast::Expr::DefaultOf(column) => self.scope.default_of(column),

@@ -67,7 +67,7 @@ pub struct IndexHints {
 }
 
 impl IndexHints {
-    fn allow(&self, index: IndexId) -> bool {
+    pub fn allow(&self, index: IndexId) -> bool {
         !self.never.contains(&index) && self.only.as_ref().is_none_or(|only| only.contains(&index))
     }
 }
@@ -86,6 +86,11 @@ impl Chosen {
 
     pub fn estimated_rows(&self) -> f64 {
         self.path.estimated_rows
+    }
+
+    /// Whether it is one row.
+    pub fn is_point(&self) -> bool {
+        self.path.is_point()
     }
 
     /// Whether no condition leads to the rows.
@@ -119,7 +124,7 @@ pub fn choose(choice: &Choice<'_>) -> SqlResult<Chosen> {
     let mut best = full_path(choice, IndexId::PRIMARY, true, rows);
     let mut possible = Vec::new();
     for index in &choice.table.def.indexes {
-        if !index.visible || !choice.hints.allow(index.id) {
+        if !index.visible || !index.is_ordered() || !choice.hints.allow(index.id) {
             continue;
         }
         let Some(candidate) = index_path(choice, &conditions, index.id, rows)? else {
@@ -138,6 +143,17 @@ pub fn choose(choice: &Choice<'_>) -> SqlResult<Chosen> {
     }
     best.path.possible = possible;
     Ok(best)
+}
+
+/// The way by a search of the table: how many rows it finds is not known before.
+pub fn found_by_words(choice: &Choice<'_>, index: IndexId, search: usize) -> Chosen {
+    let mut path = path(choice, index, RangeSpec::Words(search), false);
+    path.possible = vec![index];
+    path.cost = DESCENT + 1.0 + ROW_LOOKUP;
+    Chosen {
+        path,
+        used: vec![false; choice.conditions.len()],
+    }
 }
 
 fn full_path(choice: &Choice<'_>, index: IndexId, covering: bool, rows: f64) -> Chosen {
@@ -254,10 +270,11 @@ fn price(choice: &Choice<'_>, chosen: &mut Chosen, singles: usize) {
     let ranges = match &path.spec {
         RangeSpec::All => 1.0,
         RangeSpec::Prefix { equal, .. } => equal.iter().map(|test| test.operands().len().max(1) as f64).product(),
+        RangeSpec::Words(_) => 1.0,
     };
     let mut rows = match path.spec {
         RangeSpec::All => path.estimated_rows.max(SMALLEST_TABLE),
-        RangeSpec::Prefix { .. } => path.estimated_rows,
+        RangeSpec::Prefix { .. } | RangeSpec::Words(_) => path.estimated_rows,
     };
     if let (Some(limit), true, true) = (choice.order.limit, path.ordered, !used.contains(&false)) {
         rows = rows.min(limit as f64);

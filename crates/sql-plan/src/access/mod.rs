@@ -22,7 +22,7 @@ use types::IndexId;
 
 use crate::table::Table;
 
-pub use choose::{Choice, Chosen, IndexHints, OrderWish, choose};
+pub use choose::{Choice, Chosen, IndexHints, OrderWish, choose, found_by_words};
 pub use conditions::{Bound, ColumnCondition, ColumnTest, IsBound};
 pub use ranges::KeyRanges;
 
@@ -67,6 +67,8 @@ pub enum RangeSpec {
         equal: Vec<ColumnTest>,
         then: Option<ColumnTest>,
     },
+    /// What a search of the table finds, by its number among those of the table.
+    Words(usize),
 }
 
 impl AccessPath {
@@ -115,6 +117,7 @@ impl AccessPath {
             RangeSpec::All => AccessKind::Index,
             RangeSpec::Prefix { equal, then: None } if equal.iter().all(ColumnTest::is_single) => AccessKind::Ref,
             RangeSpec::Prefix { .. } => AccessKind::Range,
+            RangeSpec::Words(_) => AccessKind::FullText,
         }
     }
 }
@@ -128,6 +131,7 @@ pub enum AccessKind {
     Range,
     Index,
     All,
+    FullText,
 }
 
 impl AccessKind {
@@ -139,6 +143,7 @@ impl AccessKind {
             AccessKind::Range => "range",
             AccessKind::Index => "index",
             AccessKind::All => "ALL",
+            AccessKind::FullText => "fulltext",
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::foreign_keys::ForeignKeys;
 use crate::table::Table;
 use crate::{Planner, RowChange, foreign_keys, write_rules};
 
-const ORDER_IN_JOIN: &str = "ORDER BY and LIMIT in a change through a view or behind WITH";
+const ORDER_IN_JOIN: &str = "ORDER BY and LIMIT in a change through a view, behind WITH or with MATCH";
 
 /// A change of the rows that a join finds.
 #[derive(Debug)]
@@ -318,7 +318,8 @@ fn finish(
     check_views_read(planner, &scope, &targets)?;
     // Rows are changed whole, and found again by their keys.
     for (at, _) in &targets {
-        scope.tables[*at].used.fill(true);
+        let columns = scope.tables[*at].column_slots().len();
+        scope.tables[*at].used[..columns].fill(true);
     }
     let mut width = scope.width();
     let mut row_ids = Vec::new();

@@ -315,7 +315,8 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
         .iter()
         .enumerate()
         .filter(|(_, column)| column.invisible);
-    let invisible = invisible.map(|(position, _)| position).collect();
+    let searches = table.def.columns.len()..columns.len();
+    let invisible = invisible.map(|(position, _)| position).chain(searches).collect();
     let database = Some(table.def.database.clone());
     let source = TableSource::Base {
         table,

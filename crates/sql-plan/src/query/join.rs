@@ -18,7 +18,8 @@ use super::from::FromTree;
 use super::json_table::JsonTablePlan;
 use super::scope::{QueryScope, TableSource};
 use super::{QueryPlan, index_hints};
-use crate::access::{AccessKind, AccessPath, Choice, Chosen, OrderWish, RangeSpec, choose, partition};
+use crate::access::{AccessKind, AccessPath, Choice, Chosen, OrderWish, RangeSpec, choose, found_by_words, partition};
+use crate::full_text::{Match, required_match};
 use crate::node::VirtualTable;
 use crate::table::Table;
 
@@ -33,6 +34,8 @@ pub enum Join {
     Left {
         sides: Box<[Join; 2]>,
         slots: Vec<Range<usize>>,
+        /// The slots of searches among these: what is not there is not relevant, which is 0.
+        searches: Vec<usize>,
         on: Vec<Expr>,
     },
     /// Rows of the join that pass these conditions.
@@ -54,6 +57,8 @@ pub struct BaseAccess {
     /// The slot for the hidden row id, where rows of a table without a primary key are found again by it.
     pub row_id: Option<usize>,
     pub lock: Option<LockRequest>,
+    /// The searches whose relevance the query looks at, and the slots for it.
+    pub matches: Vec<(usize, Match)>,
     /// Look rows up in a hash table instead of reading the table for each outer row.
     pub hash: Option<HashKey>,
 }
@@ -333,8 +338,12 @@ impl JoinPlanner<'_, '_, '_, '_> {
     ) -> SqlResult<Join> {
         let right_tables = right.tables();
         let mut right_slots = self.slots_of(&right_tables);
+        let columns = right_tables
+            .iter()
+            .map(|table| self.scope.tables[*table].column_slots());
+        let right_columns: Vec<Range<usize>> = columns.collect();
         // A WHERE condition that no row of NULLs passes makes it an inner join.
-        if pending.iter().any(|condition| rejects_nulls(condition, &right_slots)) {
+        if pending.iter().any(|condition| rejects_nulls(condition, &right_columns)) {
             let inner = FromTree::Inner {
                 children: vec![left, right],
                 conditions: on,
@@ -352,9 +361,11 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let inner = self.plan_tree(right, &mut on_pending, &seen)?;
         let row_ids = right_tables.iter().filter_map(|table| self.row_id(*table));
         right_slots.extend(row_ids.map(|slot| slot..slot + 1));
+        let searches = right_tables.iter().flat_map(|table| self.matches(*table));
         Ok(Join::Left {
             sides: Box::new([outer, inner]),
             slots: right_slots,
+            searches: searches.map(|(slot, _)| slot).collect(),
             on: on_pending,
         })
     }
@@ -390,7 +401,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
             },
             false => OrderWish::default(),
         };
-        choose(&Choice {
+        let choice = Choice {
             table: base,
             slots,
             conditions: &conditions,
@@ -399,8 +410,29 @@ impl JoinPlanner<'_, '_, '_, '_> {
             order: &order,
             hints: &hints,
             ctx: &self.scope.planner.ctx,
-        })
-        .map(Some)
+        };
+        let chosen = choose(&choice)?;
+        // The search runs anyhow. What it finds is read for each row of the tables before, and not locked where it is found.
+        let is_locked = self.locks.get(table).copied().flatten().is_some();
+        if chosen.is_point() || !bound.is_empty() || is_locked {
+            return Ok(Some(chosen));
+        }
+        let mut required = conditions
+            .iter()
+            .filter_map(|condition| required_match(condition, entry.match_slot(0), entry.matches.len()));
+        Ok(Some(match required.next() {
+            Some(search) => found_by_words(&choice, entry.matches[search].index, search),
+            None => chosen,
+        }))
+    }
+
+    /// The searches of a table that somebody asked for, with their slots.
+    fn matches(&self, table: usize) -> Vec<(usize, Match)> {
+        let entry = &self.scope.tables[table];
+        let matches = entry.matches.iter().enumerate();
+        matches
+            .map(|(number, search)| (entry.match_slot(number), search.clone()))
+            .collect()
     }
 
     /// ORDER BY, if all its columns belong to the table; as positions in it.
@@ -415,8 +447,8 @@ impl JoinPlanner<'_, '_, '_, '_> {
     }
 
     fn needed(&self, table: usize) -> Vec<usize> {
-        let used = self.scope.tables[table]
-            .used
+        let entry = &self.scope.tables[table];
+        let used = entry.used[..entry.column_slots().len()]
             .iter()
             .enumerate()
             .filter(|(_, used)| **used);
@@ -462,6 +494,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
                     offset: entry.offset,
                     needed: self.needed(table),
                     row_id: self.row_id(table),
+                    matches: self.matches(table),
                     lock,
                     path,
                     hash,
@@ -645,6 +678,14 @@ fn estimated_rows(join: &Join) -> f64 {
 }
 
 impl BaseAccess {
+    /// The slots of all that a row of the table fills: the columns that are needed, the hidden row id, and the searches.
+    pub fn filled_slots(&self) -> impl Iterator<Item = usize> + '_ {
+        let columns = self.needed.iter().map(move |column| self.offset + column);
+        columns
+            .chain(self.row_id)
+            .chain(self.matches.iter().map(|(slot, _)| *slot))
+    }
+
     /// How EXPLAIN names the access.
     pub fn kind(&self) -> AccessKind {
         match self.path.kind() {

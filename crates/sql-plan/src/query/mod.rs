@@ -4,7 +4,7 @@
 //! the table. Aggregates and window functions get further slots behind. So every expression of the block is bound once,
 //! before the join order is known.
 //!
-//! * [`scope`]: what names mean; [`common`]: what WITH gives names to;
+//! * [`scope`]: what names mean, [`full_text`]: those in searches; [`common`]: what WITH gives names to;
 //! * [`from`]: table references into a tree of joins; [`join`]: the order of joins and the access to each table;
 //!   [`json_table`]: tables out of documents;
 //! * [`select`]: one SELECT; [`window`]: window functions;
@@ -14,6 +14,7 @@
 mod change;
 mod common;
 mod from;
+mod full_text;
 mod join;
 mod json_table;
 mod read_items;

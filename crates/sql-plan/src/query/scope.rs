@@ -18,6 +18,7 @@ use super::json_table::JsonTablePlan;
 use super::window::WindowPlan;
 use crate::changes::ViewRule;
 use crate::columns::table_column;
+use crate::full_text::{Match, relevance_type, slots_of};
 use crate::node::Authorizer;
 use crate::planner::Planner;
 use crate::scope::default_of_column;
@@ -39,6 +40,8 @@ pub struct ScopeTable {
     pub source: TableSource,
     /// Columns that somebody asked for.
     pub used: Vec<bool>,
+    /// The searches of a base table: the first of these has the slot behind those of its columns.
+    pub matches: Vec<Match>,
     /// Of a table that a merged view brought in.
     pub below: Option<BelowView>,
     /// Whose row its own rows depend on, of a derived table.
@@ -94,6 +97,7 @@ impl ScopeTable {
             offset,
             source,
             used: vec![false; columns.len()],
+            matches: Vec::new(),
             columns,
             below: None,
             reads: DerivedRow::None,
@@ -145,17 +149,30 @@ impl ScopeTable {
     pub fn slots(&self) -> Range<usize> {
         self.offset..self.offset + self.columns.len()
     }
+
+    /// The slots of what is stored, without those of searches.
+    pub fn column_slots(&self) -> Range<usize> {
+        match &self.source {
+            TableSource::Base { table, .. } => self.offset..self.offset + table.def.columns.len(),
+            _ => self.slots(),
+        }
+    }
+
+    /// The slot of a search, by its number.
+    pub fn match_slot(&self, number: usize) -> usize {
+        self.column_slots().end + number
+    }
 }
 
-/// The columns of a base table under an alias.
+/// The columns of a base table under an alias, and what its searches give.
 pub fn base_columns(table: &Table, alias: &str) -> Vec<ResultColumn> {
-    (0..table.def.columns.len())
-        .map(|position| table_column(&table.def, alias, position))
-        .collect()
+    let columns = (0..table.def.columns.len()).map(|position| table_column(&table.def, alias, position));
+    let searches = (0..slots_of(table)).map(|_| ResultColumn::computed("", relevance_type()));
+    columns.chain(searches).collect()
 }
 
 /// `` `database`.`table`.`column` ``, as messages and EXPLAIN show a column.
-fn quoted_name(column: &ResultColumn) -> String {
+pub(super) fn quoted_name(column: &ResultColumn) -> String {
     let parts = [&column.database, &column.table, &column.name]
         .into_iter()
         .filter(|part| !part.is_empty());
@@ -272,6 +289,13 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         Ok((bound?, read))
     }
 
+    /// A slot is read, which a LATERAL table may want to know.
+    pub(super) fn note_read(&mut self, slot: usize) {
+        if let Some(noted) = &mut self.noted {
+            noted.push(slot);
+        }
+    }
+
     /// How many rows of enclosing queries lie between this one's outer row and that of a common table.
     pub fn levels_above(&self, common: &CommonTable) -> usize {
         self.depth().saturating_sub(1 + common.around)
@@ -352,7 +376,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         Ok(self.column_at(table, at))
     }
 
-    fn check_read(&self, table: usize, at: usize) -> SqlResult<()> {
+    pub(super) fn check_read(&self, table: usize, at: usize) -> SqlResult<()> {
         let table = &self.tables[table];
         let column = &table.columns[at].original_name;
         match &table.source {
@@ -412,7 +436,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         }
     }
 
-    fn position(&self, slot: usize) -> (usize, usize) {
+    pub(super) fn position(&self, slot: usize) -> (usize, usize) {
         let table = self
             .tables
             .iter()
@@ -539,6 +563,10 @@ pub struct Beside {
 }
 
 impl Scope for QueryScope<'_, '_, '_> {
+    fn full_text(&mut self, search: &ast::MatchAgainst, against: Expr) -> SqlResult<Expr> {
+        self.search_of(search, against)
+    }
+
     fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
         if self.prefers_aliases && !self.inside_aggregate {
             if name.table.is_none()

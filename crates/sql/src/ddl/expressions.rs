@@ -28,6 +28,9 @@ impl Session {
         self.check_collation(def.collation)?;
         let mut collations = def.columns.iter().map(|column| column.ty.collation);
         collations.try_for_each(|collation| self.check_collation(collation))?;
+        if def.indexes.iter().any(|index| index.text.is_some()) {
+            self.check_level(Feature::FullText, "full-text indexes")?;
+        }
         self.with_context(host, Parameters::NONE, |_, ctx| {
             let ctx = ctx.eval();
             for at in 0..def.columns.len() {

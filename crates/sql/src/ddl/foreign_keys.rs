@@ -143,7 +143,8 @@ impl TableBuilder {
         let mut at = 0;
         while at < self.def.indexes.len() {
             let index = self.def.indexes[at].clone();
-            let mut others = self.def.indexes.iter().filter(|other| other.id != index.id);
+            let others = self.def.indexes.iter();
+            let mut others = others.filter(|other| other.id != index.id && other.is_ordered());
             let columns: Vec<usize> = index.parts.iter().map(|part| part.column).collect();
             match index.generated && others.any(|other| rises_with(&other.parts, &columns)) {
                 true => drop(self.def.indexes.remove(at)),

@@ -9,6 +9,7 @@ mod create_as;
 mod default_value;
 mod expressions;
 mod foreign_keys;
+mod full_text;
 mod functional_keys;
 mod locks;
 mod online;

@@ -15,6 +15,7 @@ use super::alter::columns_of;
 use super::column_type;
 use super::default_value::{check_default, rules_of_defaults};
 use super::foreign_keys::has_written_key;
+use super::full_text;
 use super::functional_keys::FUNCTIONAL_INDEX;
 use crate::expr::sql_mode::SqlMode;
 use crate::names::{charset_by_name, collation_by_name};
@@ -402,11 +403,14 @@ impl TableBuilder {
             KeyKind::Primary => IndexKind::Primary,
             KeyKind::Unique => IndexKind::Unique,
             KeyKind::Index => IndexKind::Plain,
-            KeyKind::FullText => return Err(SqlError::not_supported("FULLTEXT INDEX")),
+            KeyKind::FullText => IndexKind::FullText,
             KeyKind::Spatial => return Err(SqlError::not_supported("SPATIAL INDEX")),
         };
         let parts = key.parts.iter().map(|part| self.key_part(part));
-        let parts = parts.collect::<SqlResult<Vec<_>>>()?;
+        let mut parts = parts.collect::<SqlResult<Vec<_>>>()?;
+        if kind == IndexKind::FullText {
+            full_text::fit_parts(&mut parts)?;
+        }
         self.add_index(kind, name, parts, &key.options)
     }
 
@@ -452,6 +456,9 @@ impl TableBuilder {
             }
             self.check_part(kind, part)?;
         }
+        if kind == IndexKind::FullText {
+            full_text::check_columns(&self.def, &parts)?;
+        }
         if kind == IndexKind::Primary {
             if self.def.primary().is_some() {
                 return Err(ErrorKind::MultiplePriKey.into());
@@ -491,10 +498,11 @@ impl TableBuilder {
                 .algorithm
                 .map(|algorithm| format!("{algorithm:?}").to_uppercase()),
             generated: false,
+            text: full_text::rules(kind, options)?,
         };
         match kind {
             IndexKind::Primary => self.def.indexes.insert(0, index),
-            IndexKind::Unique | IndexKind::Plain => {
+            IndexKind::Unique | IndexKind::Plain | IndexKind::FullText => {
                 self.def.next_index_id += 1;
                 self.def.indexes.push(index);
             }
@@ -543,6 +551,9 @@ impl TableBuilder {
             for part in &index.parts {
                 self.check_part(index.kind, &mut part.clone())?;
             }
+            if index.kind == IndexKind::FullText {
+                full_text::check_columns(&self.def, &index.parts)?;
+            }
         }
         Ok(())
     }
@@ -568,6 +579,9 @@ impl TableBuilder {
                 ErrorKind::UnsupportedActionOnGeneratedColumn,
                 &[&"Defining a virtual generated column as primary key"],
             ));
+        }
+        if kind == IndexKind::FullText {
+            return full_text::check_column(column);
         }
         let is_string = ty.kind.is_text() || ty.kind.is_binary();
         match part.prefix {
@@ -655,6 +669,7 @@ impl TableBuilder {
             IndexKind::Primary => 0,
             IndexKind::Unique => 1,
             IndexKind::Plain => 2,
+            IndexKind::FullText => 3,
         });
         Ok(self.def)
     }

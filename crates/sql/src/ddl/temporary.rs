@@ -10,6 +10,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::alter::{Outcome, with_conversions};
 use super::create_as::{NoAnswer, insert_of};
+use super::full_text;
 use super::{SchemaChange, adding_index, dropping_index, table_def, unknown_database};
 use crate::exec::Runtime;
 use crate::host::Host;
@@ -221,6 +222,7 @@ impl Session {
         if !def.foreign_keys.is_empty() {
             return Err(ErrorKind::CannotAddForeign.into());
         }
+        full_text::check_temporary(&def)?;
         self.check_expressions(&mut def, host)?;
         def.id = self.temporary.next_id();
         def.created_at = self.engine.clock_micros() / 1_000_000;

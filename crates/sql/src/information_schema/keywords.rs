@@ -1,6 +1,8 @@
-//! `information_schema.KEYWORDS`: the words of MySQL 9.7, which drivers ask for to know what to quote.
+//! Lists of words: `information_schema.KEYWORDS` has those of MySQL 9.7, which drivers ask for to know what to quote;
+//! `INNODB_FT_DEFAULT_STOPWORD` those that full-text indexes leave out.
 
 use types::Value;
+use types::fulltext::STOPWORDS;
 
 use super::{Source, text};
 
@@ -16,4 +18,8 @@ pub fn keywords(_: &Source<'_>) -> Vec<Vec<Value>> {
         vec![text(word), Value::Int(reserved)]
     };
     KEYWORDS.lines().map(row).collect()
+}
+
+pub fn stopwords(_: &Source<'_>) -> Vec<Vec<Value>> {
+    STOPWORDS.iter().map(|word| vec![text(word)]).collect()
 }

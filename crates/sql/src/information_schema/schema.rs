@@ -1,6 +1,6 @@
 //! Rows that describe databases, tables, columns and indexes.
 
-use catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, Privileges, TableDef};
+use catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, IndexPart, Privileges, TableDef};
 use types::{CollationId, DateTime, SqlType, TypeKind, UnixTime, Value};
 
 use super::{Source, VirtualTable, all_tables, number, text, yes_no};
@@ -409,9 +409,16 @@ pub fn temporary_statistics(source: &Source<'_>) -> Vec<Vec<Value>> {
 
 fn statistics_of(table: &TableDef, stored: Option<&Table>, rows: &mut Vec<Vec<Value>>) {
     for index in &table.indexes {
-        let distinct = stored
-            .map(|stored| stored.rows.estimated_distinct(index.id))
-            .unwrap_or_default();
+        let distinct = match stored {
+            None => Vec::new(),
+            Some(stored) if !index.is_ordered() => vec![stored.rows.estimated_rows(); index.parts.len()],
+            Some(stored) => stored.rows.estimated_distinct(index.id),
+        };
+        let order = |part: &IndexPart| match part.descending {
+            _ if !index.is_ordered() => Value::Null,
+            true => text("D"),
+            false => text("A"),
+        };
         for (at, part) in index.parts.iter().enumerate() {
             let column = &table.columns[part.column];
             let (name, expression) = match column.generated.as_ref().filter(|_| column.hidden) {
@@ -427,14 +434,14 @@ fn statistics_of(table: &TableDef, stored: Option<&Table>, rows: &mut Vec<Vec<Va
                 text(&index.name),
                 number(at as u64 + 1),
                 name,
-                text(if part.descending { "D" } else { "A" }),
+                order(part),
                 distinct
                     .get(at)
                     .map_or(Value::Int(0), |count| Value::Int(*count as i64)),
                 part.prefix.map_or(Value::Null, |prefix| Value::Int(i64::from(prefix))),
                 Value::Null,
                 text(if column.nullable { "YES" } else { "" }),
-                text("BTREE"),
+                text(if index.is_ordered() { "BTREE" } else { "FULLTEXT" }),
                 text(""),
                 text(&index.comment),
                 yes_no(index.visible),

@@ -438,6 +438,11 @@ pub static TABLES: &[VirtualTable] = &[
         columns!["WORD" Text(128), "RESERVED" Signed],
         keywords::keywords,
     ),
+    of_schema(
+        "INNODB_FT_DEFAULT_STOPWORD",
+        columns!["value" Text(18)],
+        keywords::stopwords,
+    ),
     of_schema("APPLICABLE_ROLES", ROLES, accounts::applicable_roles),
     of_schema(
         "ADMINISTRABLE_ROLE_AUTHORIZATIONS",

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use catalog::{ColumnDef, ColumnDefault, DatabaseDef, GeneratedKind, IndexDef, IndexKind, TableDef, ViewDef};
+use types::fulltext::TextRules;
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use crate::information_schema::default_text;
@@ -186,6 +187,7 @@ fn index_line(index: &IndexDef, table: &TableDef) -> String {
         IndexKind::Primary => "PRIMARY KEY".to_owned(),
         IndexKind::Unique => format!("UNIQUE KEY {}", name(&index.name)),
         IndexKind::Plain => format!("KEY {}", name(&index.name)),
+        IndexKind::FullText => format!("FULLTEXT KEY {}", name(&index.name)),
     };
     let _ = write!(line, " ({})", parts.join(","));
     if let Some(using) = &index.using {
@@ -196,6 +198,9 @@ fn index_line(index: &IndexDef, table: &TableDef) -> String {
     }
     if !index.visible {
         line += " /*!80000 INVISIBLE */";
+    }
+    if index.text.is_some_and(TextRules::is_ngram) {
+        line += " /*!50100 WITH PARSER `ngram` */ ";
     }
     line
 }

@@ -40,6 +40,7 @@ fn index() -> impl Strategy<Value = IndexSpec> {
         id: IndexId(id),
         key,
         unique,
+        text: None,
     })
 }
 

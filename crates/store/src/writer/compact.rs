@@ -174,7 +174,7 @@ impl TableWriter {
 
     /// Goes over a leaf of the rows. Returns where to go on.
     fn compact_rows(&mut self, key: &[u8], step: &mut Step<'_>) -> Option<Vec<u8>> {
-        let mut entry_key = std::mem::take(&mut self.new_key);
+        let mut keys = std::mem::take(&mut self.new_keys);
         let (indexes, garbage, shape) = (&mut self.indexes, &mut self.garbage, &self.table.shape);
         let sparse = step.sparse;
         let next = self.primary.move_leaf(key, sparse, |row| {
@@ -199,17 +199,19 @@ impl TableWriter {
             // SAFETY: as above.
             let copy = unsafe { row.copy_to(sparse.to, false) };
             for index in indexes.iter() {
-                index.key_of(shape, bytes, record.key(), &mut entry_key);
-                let entry = index.tree.find(&entry_key).expect("a row has an entry in every index");
-                // SAFETY: an index record of the working tree. Snapshots that see its past would keep more versions of the row than one.
-                unsafe { entry.set_row_ptr(copy) };
+                index.keys_of(shape, bytes, record.key(), &mut keys);
+                for key in keys.iter() {
+                    let entry = index.tree.find(key).expect("a row's entries are there");
+                    // SAFETY: an index record of the working tree. Snapshots that see its past would keep more versions of the row than one.
+                    unsafe { entry.set_row_ptr(copy) };
+                }
+                step.take(ENTRY_COST * keys.len());
             }
             garbage.push(Garbage::Row(row));
-            step.take(ENTRY_COST * indexes.len());
             step.has_moved(allocated(record_bytes(record.key().len(), false)));
             ControlFlow::Continue(Some(copy))
         });
-        self.new_key = entry_key;
+        self.new_keys = keys;
         next
     }
 

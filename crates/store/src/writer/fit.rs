@@ -209,6 +209,6 @@ fn has_bounded_keys(table: &Table, index: IndexId) -> bool {
         Some(layout) => layout.most_bytes(),
         None => Some(size_of::<u64>()),
     };
-    let own = table.index_layout(index).and_then(|layout| layout.most_bytes());
+    let own = table.most_key_bytes(index);
     matches!((primary, own), (Some(primary), Some(own)) if primary + own <= MAX_KEY_BYTES)
 }

@@ -3,14 +3,16 @@
 #![allow(unsafe_code)]
 
 use crate::btree::{TreeKind, build, free_record};
+use crate::keys::IndexKeys;
 use crate::memory::allocated;
 use crate::record::{MAX_KEY_BYTES, MAX_ROW_BYTES, RecordPtr, Stamp, VersionPtr, record_bytes, version_bytes};
 use crate::spec::TableSpec;
 use crate::store::Store;
 use crate::table::{Counters, Index, Shape, Table};
 use std::sync::Arc;
+use types::fulltext::EntryKeys;
 use types::row::CorruptRow;
-use types::{IndexId, KeyLayout, TableId, Timestamp};
+use types::{IndexId, TableId, Timestamp};
 
 /// The rows are not those of a checkpoint of such a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +35,7 @@ pub struct TableLoader {
 /// What all pieces of a table have to know.
 struct Plan {
     shape: Shape,
-    indexes: Vec<(IndexId, KeyLayout)>,
+    indexes: Vec<(IndexId, IndexKeys)>,
     ts: Timestamp,
 }
 
@@ -48,7 +50,7 @@ pub struct TablePiece {
     key_bytes: usize,
     /// For each index.
     index_bytes: Vec<usize>,
-    key: Vec<u8>,
+    keys: EntryKeys,
 }
 
 /// A complete table, for [`Writer::install`](super::Writer::install).
@@ -66,7 +68,7 @@ impl TableLoader {
         let indexes = spec
             .indexes
             .iter()
-            .map(|index| (index.id, spec.index_layout(index)))
+            .map(|index| (index.id, spec.index_keys(index)))
             .collect();
         let plan = Arc::new(Plan {
             shape: Shape::new(spec),
@@ -89,7 +91,7 @@ impl TableLoader {
             row_bytes: 0,
             key_bytes: 0,
             index_bytes: vec![0; self.plan.indexes.len()],
-            key: Vec::new(),
+            keys: EntryKeys::default(),
             plan: Arc::clone(&self.plan),
         }
     }
@@ -115,7 +117,7 @@ impl TableLoader {
             .collect();
         let mut indexes = Vec::new();
         let mut index_bytes = Vec::new();
-        for (at, (id, layout)) in self.plan.indexes.iter().enumerate() {
+        for (at, (id, keys)) in self.plan.indexes.iter().enumerate() {
             let mut entries: Vec<_> = pieces
                 .iter_mut()
                 .flat_map(|piece| std::mem::take(&mut piece.entries[at]))
@@ -126,7 +128,7 @@ impl TableLoader {
             let (tree, bytes) = build(TreeKind::Secondary, &entries);
             let entry_bytes = pieces.iter().map(|piece| piece.index_bytes[at]).sum::<usize>();
             index_bytes.push((entry_bytes + bytes) as i64);
-            indexes.push(Arc::new(Index::new(*id, layout.clone(), self.plan.ts, Arc::new(tree))));
+            indexes.push(Arc::new(Index::new(*id, keys.clone(), self.plan.ts, Arc::new(tree))));
         }
         let (primary, bytes) = build(TreeKind::Primary, &rows);
         key_bytes += bytes;
@@ -168,14 +170,15 @@ impl TablePiece {
         self.row_bytes += allocated(version_bytes(row.len()));
         self.key_bytes += allocated(record_bytes(key.len(), false));
         let indexes = self.entries.iter_mut().zip(&mut self.index_bytes);
-        for ((_, layout), (entries, bytes)) in self.plan.indexes.iter().zip(indexes) {
-            self.key.clear();
-            layout.encode_row(&self.plan.shape.rows, row, &mut self.key);
-            if self.key.len() + key.len() > MAX_KEY_BYTES {
+        for ((_, keys), (entries, bytes)) in self.plan.indexes.iter().zip(indexes) {
+            if !keys.fits(layout, row, key) {
                 return Err(LoadError::TooLong(id));
             }
-            entries.push(RecordPtr::new_entry(&self.key, key, record, Stamp::at(self.plan.ts)));
-            *bytes += allocated(record_bytes(self.key.len() + key.len(), true));
+            keys.of_row(layout, row, &[], &mut self.keys);
+            for own in self.keys.iter() {
+                entries.push(RecordPtr::new_entry(own, key, record, Stamp::at(self.plan.ts)));
+                *bytes += allocated(record_bytes(own.len() + key.len(), true));
+            }
         }
         self.is_sealed = false;
         Ok(())

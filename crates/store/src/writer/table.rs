@@ -7,16 +7,16 @@ use super::pending::Pending;
 use crate::btree::{Tree, TreeKind, TreeWriter, build};
 use crate::memory::{MemoryBudget, MemoryUse, allocated};
 use crate::past::Past;
-use crate::record::{
-    EntryState, History, MAX_KEY_BYTES, Record, RecordPtr, Stamp, Version, VersionPtr, record_bytes, version_bytes,
-};
+use crate::record::{EntryState, History, Record, RecordPtr, Stamp, Version, VersionPtr, record_bytes, version_bytes};
 use crate::retired::{Garbage, Retired};
 use crate::spec::TableSpec;
 use crate::store::Store;
 use crate::table::{Index, Shape, Table};
+use std::cmp::Ordering;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic;
+use types::fulltext::EntryKeys;
 use types::{IndexId, Timestamp};
 
 pub(super) struct TableWriter {
@@ -37,8 +37,8 @@ pub(super) struct TableWriter {
     pub(super) key_bytes: Account,
     /// Of superseded versions.
     pub(super) past_bytes: Account,
-    pub(super) new_key: Vec<u8>,
-    old_key: Vec<u8>,
+    pub(super) new_keys: EntryKeys,
+    old_keys: EntryKeys,
 }
 
 pub(super) struct IndexWriter {
@@ -60,11 +60,9 @@ impl IndexWriter {
         }
     }
 
-    /// The key of a row's entry.
-    pub(super) fn key_of(&self, table: &Shape, row: &[u8], primary_key: &[u8], out: &mut Vec<u8>) {
-        out.clear();
-        self.index.layout.encode_row(&table.rows, row, out);
-        out.extend_from_slice(primary_key);
+    /// The keys of a row's entries.
+    pub(super) fn keys_of(&self, table: &Shape, row: &[u8], primary_key: &[u8], keys: &mut EntryKeys) {
+        self.index.keys.of_row(&table.rows, row, primary_key, keys);
     }
 }
 
@@ -112,8 +110,8 @@ impl TableWriter {
             row_bytes: Account::default(),
             key_bytes: Account::default(),
             past_bytes: Account::default(),
-            new_key: Vec::new(),
-            old_key: Vec::new(),
+            new_keys: EntryKeys::default(),
+            old_keys: EntryKeys::default(),
             table,
         }
     }
@@ -235,12 +233,12 @@ impl TableWriter {
         self.past_bytes.add(allocated_version(old));
         self.row_bytes.add(allocated(version_bytes(0)) as i64);
         self.count_rows(at, -1);
-        let mut entry_key = std::mem::take(&mut self.old_key);
+        let mut keys = std::mem::take(&mut self.old_keys);
         for index in 0..self.indexes.len() {
-            self.entry_key(index, old_row, key, &mut entry_key);
-            self.end_entry(at, index, &entry_key);
+            self.entry_keys(index, old_row, key, &mut keys);
+            keys.iter().for_each(|entry_key| self.end_entry(at, index, entry_key));
         }
-        self.old_key = entry_key;
+        self.old_keys = keys;
         self.changed(at, IndexId::PRIMARY, record);
     }
 
@@ -266,34 +264,55 @@ impl TableWriter {
         }
     }
 
-    /// The key of a row's entry in the index at a position.
-    fn entry_key(&self, at: usize, row: &[u8], primary_key: &[u8], out: &mut Vec<u8>) {
-        self.indexes[at].key_of(&self.table.shape, row, primary_key, out);
+    /// The keys of a row's entries in the index at a position.
+    fn entry_keys(&self, at: usize, row: &[u8], primary_key: &[u8], keys: &mut EntryKeys) {
+        self.indexes[at].keys_of(&self.table.shape, row, primary_key, keys);
     }
 
     fn add_entries(&mut self, stamp: Stamp, record: RecordPtr, primary_key: &[u8], row: &[u8]) {
-        let mut entry_key = std::mem::take(&mut self.new_key);
+        let mut keys = std::mem::take(&mut self.new_keys);
         for at in 0..self.indexes.len() {
-            self.entry_key(at, row, primary_key, &mut entry_key);
-            self.begin_entry(stamp, at, &entry_key, primary_key, record);
+            self.entry_keys(at, row, primary_key, &mut keys);
+            for entry_key in keys.iter() {
+                self.begin_entry(stamp, at, entry_key, primary_key, record);
+            }
         }
-        self.new_key = entry_key;
+        self.new_keys = keys;
     }
 
     /// A row changed: ends and begins the entries of the indexes whose columns did.
     fn move_entries(&mut self, stamp: Stamp, record: RecordPtr, primary_key: &[u8], old_row: &[u8], row: &[u8]) {
-        let mut old_key = std::mem::take(&mut self.old_key);
-        let mut new_key = std::mem::take(&mut self.new_key);
+        let mut old_keys = std::mem::take(&mut self.old_keys);
+        let mut new_keys = std::mem::take(&mut self.new_keys);
         for at in 0..self.indexes.len() {
-            self.entry_key(at, old_row, primary_key, &mut old_key);
-            self.entry_key(at, row, primary_key, &mut new_key);
-            if old_key != new_key {
-                self.end_entry(stamp, at, &old_key);
-                self.begin_entry(stamp, at, &new_key, primary_key, record);
+            self.entry_keys(at, old_row, primary_key, &mut old_keys);
+            self.entry_keys(at, row, primary_key, &mut new_keys);
+            // Both are in order.
+            let mut old = old_keys.iter().peekable();
+            let mut new = new_keys.iter().peekable();
+            loop {
+                let order = match (old.peek(), new.peek()) {
+                    (None, None) => break,
+                    (Some(_), None) => Ordering::Less,
+                    (None, Some(_)) => Ordering::Greater,
+                    (Some(old), Some(new)) => old.cmp(new),
+                };
+                if order.is_le()
+                    && let Some(key) = old.next()
+                    && order.is_lt()
+                {
+                    self.end_entry(stamp, at, key);
+                }
+                if order.is_ge()
+                    && let Some(key) = new.next()
+                    && order.is_gt()
+                {
+                    self.begin_entry(stamp, at, key, primary_key, record);
+                }
             }
         }
-        self.old_key = old_key;
-        self.new_key = new_key;
+        self.old_keys = old_keys;
+        self.new_keys = new_keys;
     }
 
     /// An entry lives from a moment on.
@@ -330,7 +349,7 @@ impl TableWriter {
                 found.set_entry_state(EntryState::AliveSince(stamp));
                 let mut past = older.as_ptr();
                 while let Some(interval) = ptr::NonNull::new(past) {
-                    past = (*past).older.load(Ordering::Relaxed);
+                    past = (*past).older.load(atomic::Ordering::Relaxed);
                     self.retire_history(at, interval);
                 }
             }
@@ -362,7 +381,7 @@ impl TableWriter {
                     let interval = alive.as_ref();
                     assert_eq!(interval.end(), Stamp::NEVER, "a row's entry is alive");
                     self.garbage.push(Garbage::History(alive));
-                    History::allocate(interval.begin(), stamp, interval.older.load(Ordering::Relaxed))
+                    History::allocate(interval.begin(), stamp, interval.older.load(atomic::Ordering::Relaxed))
                 }
             };
             found.set_entry_state(EntryState::History(history));
@@ -374,26 +393,23 @@ impl TableWriter {
     /// Fills a new index, the last of `spec`, from the rows there are. `None`: a key is too long.
     pub(super) fn build_index(&mut self, ts: Timestamp, spec: &TableSpec) -> Option<Arc<Index>> {
         let index = spec.indexes.last()?;
-        let layout = spec.index_layout(index);
+        let index_keys = spec.index_keys(index);
         let mut entries = Vec::new();
-        let (mut key, mut bytes, mut fits) = (Vec::new(), 0, true);
+        let (mut keys, mut bytes, mut fits) = (EntryKeys::default(), 0, true);
         self.primary.for_each(|row| {
             // SAFETY: a primary record of the working tree.
             let (record, version) = unsafe { (row.get(), row.get().newest()) };
             let Some(version) = version else { return };
             let Some(bytes_of_row) = version.row() else { return };
-            key.clear();
-            layout.encode_row(&self.table.shape.rows, bytes_of_row, &mut key);
-            let entry_bytes = key.len() + record.key().len();
-            fits &= entry_bytes <= MAX_KEY_BYTES;
-            if fits {
-                bytes += allocated(record_bytes(entry_bytes, true));
-                entries.push(RecordPtr::new_entry(
-                    &key,
-                    record.key(),
-                    row,
-                    Stamp::at(version.begin()),
-                ));
+            let rows = &self.table.shape.rows;
+            fits = fits && index_keys.fits(rows, bytes_of_row, record.key());
+            if !fits {
+                return;
+            }
+            index_keys.of_row(rows, bytes_of_row, &[], &mut keys);
+            for key in keys.iter() {
+                bytes += allocated(record_bytes(key.len() + record.key().len(), true));
+                entries.push(RecordPtr::new_entry(key, record.key(), row, Stamp::at(version.begin())));
             }
         });
         if !fits {
@@ -409,7 +425,7 @@ impl TableWriter {
     /// Adds the last index of `spec`, whose entries are in the tree.
     pub(super) fn add_index(&mut self, ts: Timestamp, spec: &TableSpec, tree: Arc<Tree>, bytes: i64) -> Arc<Index> {
         let index = spec.indexes.last().expect("the caller has put it there");
-        let index = Arc::new(Index::new(index.id, spec.index_layout(index), ts, tree));
+        let index = Arc::new(Index::new(index.id, spec.index_keys(index), ts, tree));
         let mut writer = IndexWriter::new(&index);
         writer.bytes.add(bytes);
         self.indexes.push(writer);

@@ -96,6 +96,7 @@ fn spec() -> TableSpec {
         id,
         key: vec![KeyColumn::ascending(column)],
         unique,
+        text: None,
     };
     TableSpec {
         generations: None,

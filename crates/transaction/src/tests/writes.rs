@@ -265,6 +265,7 @@ fn a_unique_index_is_refused_over_duplicates() {
         id: IndexId(id),
         key: vec![KeyColumn::ascending(column)],
         unique: true,
+        text: None,
     };
     let mut t = f.begin(SNAPSHOT);
     let refused = t.create_index(&f.table, unique(5, 1)).unwrap_err();
@@ -289,6 +290,7 @@ fn a_new_index_is_checked_in_steps() {
         id: IndexId(5),
         key: vec![KeyColumn::ascending(1)],
         unique: true,
+        text: None,
     };
     let mut t = f.begin(SNAPSHOT);
     let probed = governor::probe::count(|| t.create_index(&f.table, unique()).is_err());
@@ -306,6 +308,7 @@ fn a_new_index_ends_with_its_statement_at_every_step() {
         id: IndexId(5),
         key: vec![KeyColumn::ascending(2), KeyColumn::ascending(1)],
         unique: true,
+        text: None,
     };
     let used = || f.local.store.memory().used_by(MemoryUse::Indexes);
     let before = used();

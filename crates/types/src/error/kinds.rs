@@ -148,6 +148,9 @@ errors! {
     TooBigRowsize = 1118 "42000" "Row size too large. The maximum row size for the used table type, not counting BLOBs, is %. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
     StackOverrun = 1119 "HY000" "Thread stack overrun:  Used: % of a % stack.  Use 'mysqld --thread_stack=#' to specify a bigger stack if needed";
     NullColumnInIndex = 1121 "42000" "Table handler doesn't support NULL in given index. Please change column '%' to be NOT NULL or use another handler";
+    /// A number of the storage engine's.
+    FtsTooManyWordsInPhrase = 191 "HY000" "Too many words in a FTS phrase or proximity search";
+    CantFindUdf = 1128 "HY000" "Function '%' is not defined";
     PasswordNotAllowed = 1132 "42000" "You must have privileges to update tables in the mysql database to be able to change passwords for others";
     PasswordNoMatch = 1133 "42000" "Can't find any matching row in the user table";
     UpdateInfo = 1134 "HY000" "Rows matched: %  Changed: %  Warnings: %";
@@ -262,6 +265,7 @@ errors! {
     ViewWrongList = 1353 "HY000" "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts (%)";
     NoBinaryLogging = 1381 "HY000" "You are not using binary logging";
     UnknownCollation = 1273 "HY000" "Unknown collation: '%'";
+    BadFtColumn = 1283 "HY000" "Column '%' cannot be part of FULLTEXT index";
     WrongNameForIndex = 1280 "42000" "Incorrect index name '%'";
     UnknownStorageEngine = 1286 "42000" "Unknown storage engine '%'";
     DeprecatedSyntax = 1287 "HY000" "'%' is deprecated and will be removed in a future release. Please use % instead";
@@ -404,6 +408,7 @@ errors! {
     LockingServiceWrongName = 3131 "42000" "Incorrect locking service lock name '%'.";
     IndexColumnTooLong = 1709 "HY000" "Index column size too large. The maximum column size is % bytes.";
     ColumnTooLongForIndex = 1713 "HY000" "Undo log record is too big.";
+    InnodbNoFtTempTable = 1796 "HY000" "Cannot create FULLTEXT index on temporary InnoDB table";
     ReadOnlyMode = 1836 "HY000" "Running in read-only mode";
     TableSchemaMismatch = 1808 "HY000" "Schema mismatch (%)";
     TableNeedsUpgrade = 1707 "HY000" "Table rebuild required. Please do \"ALTER TABLE `%` FORCE\" or dump/reload to fix it!";

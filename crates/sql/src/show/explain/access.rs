@@ -31,11 +31,12 @@ pub fn key_use(path: &AccessPath, kind: AccessKind) -> Option<KeyUse> {
     let table = &*path.table;
     let columns = table.key_columns(path.index);
     let tests: Vec<&ColumnTest> = match &path.spec {
-        RangeSpec::All => Vec::new(),
+        RangeSpec::All | RangeSpec::Words(_) => Vec::new(),
         RangeSpec::Prefix { equal, then } => equal.iter().chain(then).collect(),
     };
     let used = match path.spec {
         RangeSpec::All => columns.as_slice(),
+        RangeSpec::Words(_) => &columns[..1],
         RangeSpec::Prefix { .. } => &columns[..tests.len()],
     };
     let names: Vec<String> = used
@@ -51,10 +52,14 @@ pub fn key_use(path: &AccessPath, kind: AccessKind) -> Option<KeyUse> {
     let is_lookup = matches!(kind, AccessKind::Const | AccessKind::EqRef | AccessKind::Ref);
     Some(KeyUse {
         name: index_name(table, path.index),
-        bytes: key_bytes(table, path.index, used.len()),
-        refs: match is_lookup {
-            true => tests.iter().map(|test| reference(test)).collect(),
-            false => Vec::new(),
+        bytes: match kind {
+            AccessKind::FullText => 0,
+            _ => key_bytes(table, path.index, used.len()),
+        },
+        refs: match kind {
+            AccessKind::FullText => vec!["const".to_owned()],
+            _ if is_lookup => tests.iter().map(|test| reference(test)).collect(),
+            _ => Vec::new(),
         },
         ranges: match is_lookup {
             true => joined(names.iter().zip(&tests).map(|(name, test)| lookup(name, test)), ", "),

@@ -336,6 +336,7 @@ fn access_line(table: &TableStep) -> String {
             let word = covering("Index range scan");
             format!("{word} on {alias} using {name} over {ranges}{reverse}")
         }
+        AccessKind::FullText => format!("Full-text index search on {alias} using {name}"),
         AccessKind::Index | AccessKind::All => format!("{} on {alias} using {name}{reverse}", covering("Index scan")),
     }
 }

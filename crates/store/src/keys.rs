@@ -1,0 +1,78 @@
+//! The keys of an index's entries.
+//!
+//! In an index over columns each row has one entry, in a full-text index one for each of its words. Everything that keeps entries asks here
+//! which ones a row has, and takes as many as there are.
+
+use types::fulltext::{EntryKeys, MAX_WORD_KEY_BYTES, MAX_WORDS, TextKeys};
+use types::{KeyLayout, RowLayout};
+
+use crate::record::MAX_KEY_BYTES;
+
+/// How an index's entries are made of rows.
+#[derive(Debug, Clone)]
+pub(crate) enum IndexKeys {
+    Columns(KeyLayout),
+    Words(TextKeys),
+}
+
+impl IndexKeys {
+    /// Of the entries' own part, without the primary key behind.
+    pub(crate) fn layout(&self) -> &KeyLayout {
+        match self {
+            IndexKeys::Columns(layout) => layout,
+            IndexKeys::Words(words) => words.layout(),
+        }
+    }
+
+    /// The keys of the row's entries, in order. The row fits ([`fits`](Self::fits)).
+    #[inline]
+    pub(crate) fn of_row(&self, rows: &RowLayout, row: &[u8], primary_key: &[u8], keys: &mut EntryKeys) {
+        keys.clear();
+        match self {
+            IndexKeys::Columns(layout) => keys.push(|key| {
+                layout.encode_row(rows, row, key);
+                key.extend_from_slice(primary_key);
+            }),
+            IndexKeys::Words(words) => {
+                let fits = words.entries(rows, row, primary_key, keys);
+                debug_assert!(fits, "rows are looked at before they are written");
+            }
+        }
+    }
+
+    /// Whether the row's keys are within the store's limits, and as many as it keeps.
+    pub(crate) fn fits(&self, rows: &RowLayout, row: &[u8], primary_key: &[u8]) -> bool {
+        match self {
+            // Only strings make long keys, and not more than a few times their own length.
+            IndexKeys::Columns(_) if primary_key.len() + row.len() < MAX_KEY_BYTES / 16 => true,
+            IndexKeys::Columns(layout) => {
+                let mut key = Vec::new();
+                layout.encode_row(rows, row, &mut key);
+                key.len() + primary_key.len() <= MAX_KEY_BYTES
+            }
+            IndexKeys::Words(words) => {
+                let longest = MAX_WORD_KEY_BYTES + size_of::<u32>() + primary_key.len() <= MAX_KEY_BYTES;
+                // A word takes a byte or more.
+                let few = row.len() <= MAX_WORDS;
+                longest && (few || words.count_words(rows, row).is_some())
+            }
+        }
+    }
+
+    /// No fewer entries than the row has.
+    pub(crate) fn most_entries(&self, rows: &RowLayout, row: &[u8]) -> usize {
+        match self {
+            IndexKeys::Columns(_) => 1,
+            IndexKeys::Words(words) => words.most_entries(rows, row),
+        }
+    }
+
+    /// The length of the longest key without the primary key; `None` where rows may have keys that do not fit.
+    pub(crate) fn most_bytes(&self) -> Option<usize> {
+        match self {
+            IndexKeys::Columns(layout) => layout.most_bytes(),
+            // There may be too many of them.
+            IndexKeys::Words(_) => None,
+        }
+    }
+}
