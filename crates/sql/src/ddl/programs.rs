@@ -21,9 +21,6 @@ impl Session {
         locks: ObjectLocks,
         host: &dyn Host,
     ) -> SqlResult<()> {
-        if create.kind == ast::RoutineKind::Function {
-            return Err(SqlError::not_supported("CREATE FUNCTION"));
-        }
         self.check_level(Feature::Programs, "stored programs")?;
         let (database, name) = self.qualified(&create.name)?;
         check_name(&name, ErrorKind::SpWrongName)?;

@@ -404,6 +404,7 @@ fn put(values: &mut [Arc<str>], id: VariableId, value: Arc<str>) -> SqlResult<()
 }
 
 /// A session's values: the globals at its beginning, and what it has set since.
+#[derive(Clone)]
 pub struct SessionVariables {
     inherited: Arc<[Arc<str>]>,
     own: Vec<(VariableId, Arc<str>)>,
