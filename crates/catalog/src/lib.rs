@@ -15,6 +15,7 @@ mod privilege;
 mod routine;
 mod rows;
 mod table;
+mod trigger;
 mod variable;
 mod view;
 
@@ -42,6 +43,7 @@ pub use table::{
     CheckDef, ColumnDef, ColumnDefault, GeneratedDef, GeneratedKind, IndexDef, IndexKind, IndexPart, TableDef,
     same_name,
 };
+pub use trigger::{TriggerDef, TriggerEvent, TriggerTiming};
 pub use variable::{GlobalVariable, PersistedVariable};
 pub use view::{ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity};
 

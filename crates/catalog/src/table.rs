@@ -5,7 +5,7 @@ use types::collation::CollationId;
 use types::fulltext::TextRules;
 use types::{IndexId, SqlType, TableId, Timestamp};
 
-use super::ForeignKeyDef;
+use super::{ForeignKeyDef, TriggerDef};
 
 /// A table: its columns, its indexes, its options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +24,9 @@ pub struct TableDef {
     pub checks: Vec<CheckDef>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign_keys: Vec<ForeignKeyDef>,
+    /// Those of one timing and event in the order in which they fire.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<TriggerDef>,
     /// Seconds since the epoch, for information_schema.
     pub created_at: i64,
     /// A snapshot older than this one does not see the table's rows as they were: it gets 1412.

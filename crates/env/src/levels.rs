@@ -30,6 +30,8 @@ pub enum Feature {
     Witness,
     /// Stored programs, in the catalog.
     Programs,
+    /// Stored functions, in the catalog, and triggers, in the definitions of tables.
+    FunctionsAndTriggers,
     /// Hidden columns for keys over expressions, in the definitions of tables.
     HiddenColumns,
     /// Columns and databases in other character sets than utf8mb4, utf8mb3, latin1, ascii and binary, or in a collation of a language.
@@ -54,7 +56,7 @@ impl Feature {
         match self {
             Feature::LevelsOnDisk | Feature::Witness => Level(2),
             Feature::Programs | Feature::HiddenColumns => Level(3),
-            Feature::CharacterSets | Feature::FullText => Level(4),
+            Feature::CharacterSets | Feature::FullText | Feature::FunctionsAndTriggers => Level(4),
         }
     }
 }

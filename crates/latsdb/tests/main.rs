@@ -13,6 +13,7 @@ mod columns;
 mod compaction;
 mod durability;
 mod files;
+mod full_text;
 mod indexes;
 mod limits;
 mod logins;

@@ -1,4 +1,4 @@
-//! Stored procedures by the protocol: several results, OUT values of prepared calls, KILL, restarts.
+//! Stored programs by the protocol: several results, OUT values of prepared calls, KILL, restarts.
 
 use std::time::{Duration, Instant};
 
@@ -107,7 +107,7 @@ fn calls_that_nest_too_deep_are_an_error() {
 }
 
 #[test]
-fn procedures_outlive_the_process() {
+fn programs_outlive_the_process() {
     let data = directory("programs_restart");
     let node = Running::start(&data);
     let mut client = node.client();
@@ -115,6 +115,18 @@ fn procedures_outlive_the_process() {
     done(&mut client, "CREATE PROCEDURE kept(a INT) COMMENT 'c' SELECT a + 1");
     done(&mut client, "CREATE PROCEDURE dropped() SELECT 1");
     done(&mut client, "DROP PROCEDURE dropped");
+    done(
+        &mut client,
+        "CREATE FUNCTION doubled(a INT) RETURNS INT DETERMINISTIC RETURN a * 2",
+    );
+    done(&mut client, "CREATE TABLE t (a INT)");
+    for name in ["kept", "dropped"] {
+        done(
+            &mut client,
+            &format!("CREATE TRIGGER {name} BEFORE INSERT ON t FOR EACH ROW SET NEW.a = doubled(NEW.a)"),
+        );
+    }
+    done(&mut client, "DROP TRIGGER dropped");
     drop(client);
     node.stop();
     let node = Running::start(&data);
@@ -124,4 +136,37 @@ fn procedures_outlive_the_process() {
     assert_eq!(rows(&client.take_earlier()[0]), [["42"]]);
     let answer = client.query("CALL dropped()").unwrap();
     assert!(matches!(answer, Answer::Error { code: 1305, .. }), "{answer:?}");
+    done(&mut client, "INSERT INTO t VALUES (4)");
+    assert_eq!(rows(&client.query("SELECT a FROM t").unwrap()), [["8"]]);
+}
+
+#[test]
+fn a_trigger_that_does_not_end_is_killed_and_leaves_nothing() {
+    let data = directory("programs_trigger_killed");
+    let node = Running::start(&data);
+    let mut client = node.client();
+    done(&mut client, "USE test");
+    done(&mut client, "CREATE TABLE t (a INT)");
+    done(&mut client, "CREATE TABLE log (a INT)");
+    let body = "BEGIN INSERT INTO log VALUES (NEW.a); WHILE NEW.a = 2 DO SET @turns = @turns + 1; END WHILE; END";
+    done(
+        &mut client,
+        &format!("CREATE TRIGGER spins AFTER INSERT ON t FOR EACH ROW {body}"),
+    );
+    let id = rows(&client.query("SELECT CONNECTION_ID()").unwrap())[0][0].clone();
+    let mut other = node.client();
+    let killer = std::thread::spawn(move || {
+        let running = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'INSERT INTO t %'";
+        while rows(&other.query(running).unwrap()) != [["1"]] {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        done(&mut other, &format!("KILL QUERY {id}"));
+    });
+    let answer = client.query("INSERT INTO t VALUES (1), (2)").unwrap();
+    assert!(matches!(answer, Answer::Error { code: 1317, .. }), "{answer:?}");
+    killer.join().unwrap();
+    let left = "SELECT (SELECT COUNT(*) FROM t), (SELECT COUNT(*) FROM log)";
+    assert_eq!(rows(&client.query(left).unwrap()), [["0", "0"]]);
+    done(&mut client, "INSERT INTO t VALUES (1)");
+    assert_eq!(rows(&client.query(left).unwrap()), [["1", "1"]]);
 }

@@ -104,11 +104,17 @@ fn the_level_rises_when_all_nodes_speak_it_and_not_before() {
             &format!("REPLACE INTO test.t VALUES ({node})"),
         );
     }
-    let early = cluster.client(1).query("CREATE PROCEDURE test.p() SELECT 1").unwrap();
-    assert!(
-        matches!(&early, Answer::Error { code: 1235, message, .. } if message.contains("level 3")),
-        "{early:?}"
-    );
+    for program in [
+        "CREATE PROCEDURE test.p() SELECT 1",
+        "CREATE FUNCTION test.f() RETURNS INT RETURN 1",
+        "CREATE TRIGGER test.b BEFORE INSERT ON test.t FOR EACH ROW SET NEW.a = test.f() + NEW.a",
+    ] {
+        let early = cluster.client(1).query(program).unwrap();
+        assert!(
+            matches!(&early, Answer::Error { code: 1235, message, .. } if message.contains("level 3")),
+            "{early:?}"
+        );
+    }
     let against = upgrade(&cluster, 1);
     assert!(against.contains("stays at feature level 1"), "{against}");
     assert!(against.contains("node 3 speaks 1: install a version"), "{against}");
@@ -139,6 +145,20 @@ fn the_level_rises_when_all_nodes_speak_it_and_not_before() {
     // What the level has brought is there on all nodes.
     run(&mut cluster.client(1), "CREATE PROCEDURE test.p() SELECT 1");
     run(&mut cluster.client(2), "CALL test.p()");
+    run(&mut cluster.client(2), "CREATE FUNCTION test.f() RETURNS INT RETURN 1");
+    run(
+        &mut cluster.client(1),
+        "CREATE TRIGGER test.b BEFORE INSERT ON test.t FOR EACH ROW SET NEW.a = test.f() + NEW.a",
+    );
+    // Whoever leads, a row is the trigger's on both.
+    for (node, given) in [(1, 100), (2, 200)] {
+        run(
+            &mut cluster.client(node),
+            &format!("INSERT INTO test.t VALUES ({given})"),
+        );
+        let greatest = one(&mut cluster.client(node), "SELECT MAX(a) FROM test.t");
+        assert_eq!(greatest, (given + 1).to_string());
+    }
 
     // It was away, and comes with the former version: its directory has not heard of the new level, the others have.
     is_refused(

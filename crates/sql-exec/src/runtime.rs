@@ -6,8 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use catalog::{TriggerEvent, TriggerTiming};
 use sql_api::host::{Host, WaitEnd};
-use sql_expr::{EvalContext, Expr};
+use sql_expr::{EvalContext, Expr, Subquery};
 use sql_plan::access::{AccessPath, KeyRanges};
 use sql_plan::errors::{StatementError, interrupted};
 use sql_plan::query::DerivedSource;
@@ -58,6 +59,31 @@ pub trait ServerTables {
     ) -> SqlResult<Vec<Vec<Value>>>;
 }
 
+/// Runs stored programs: the session, as a part of the statement.
+pub trait StoredPrograms {
+    /// The value of a stored function.
+    fn call(&self, function: &dyn Subquery, args: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value>;
+
+    /// Fires the triggers that a table has for a row then.
+    fn fire(
+        &self,
+        table: &Table,
+        timing: TriggerTiming,
+        event: TriggerEvent,
+        rows: &mut TriggerRows<'_>,
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<()>;
+}
+
+/// The row that triggers fire for.
+#[derive(Default)]
+pub struct TriggerRows<'r> {
+    pub old: Option<&'r [Value]>,
+    pub new: Option<&'r mut [Value]>,
+    /// The columns of the new row that they have set.
+    pub set: Vec<usize>,
+}
+
 /// One statement's access to the world. Expressions, subqueries and operators share it, so the transaction is borrowed for
 /// each single read or write and never across a wait.
 pub struct Runtime<'a> {
@@ -79,12 +105,14 @@ pub struct Runtime<'a> {
     table_locks: Option<&'a dyn LockedTables>,
     server_tables: Option<&'a dyn ServerTables>,
     measures: Option<&'a Measures>,
+    programs: Option<&'a dyn StoredPrograms>,
     kept: Kept,
 }
 
 /// What the statement has computed once and reads often, by the place in the plan that it belongs to.
 #[derive(Default)]
 struct Kept {
+    values: RefCell<HashMap<usize, Value>>,
     rows: RefCell<HashMap<usize, Rc<KeptRows>>>,
     tables: RefCell<HashMap<usize, Rc<HashTable>>>,
     working: RefCell<HashMap<usize, Rc<KeptRows>>>,
@@ -120,6 +148,7 @@ impl<'a> Runtime<'a> {
             table_locks: None,
             server_tables: None,
             measures: None,
+            programs: None,
             kept: Kept::default(),
         }
     }
@@ -177,6 +206,20 @@ impl<'a> Runtime<'a> {
         self.measures
     }
 
+    /// For a statement that may have stored programs run.
+    pub fn running(self, programs: &'a dyn StoredPrograms) -> Runtime<'a> {
+        Runtime {
+            programs: Some(programs),
+            ..self
+        }
+    }
+
+    /// Who runs stored programs.
+    pub fn programs(&self) -> SqlResult<&'a dyn StoredPrograms> {
+        let none = || SqlError::not_supported("stored programs in a table's definition");
+        self.programs.ok_or_else(none)
+    }
+
     /// The rows of a virtual table.
     pub fn virtual_rows(
         &self,
@@ -203,6 +246,17 @@ impl<'a> Runtime<'a> {
         let kept = Rc::new(KeptRows::new(compute()?));
         self.kept.rows.borrow_mut().insert(place, kept.clone());
         Ok(kept)
+    }
+
+    /// The value of a stored function that has the same at every call.
+    pub fn kept_value(&self, function: &dyn Subquery, compute: impl FnOnce() -> SqlResult<Value>) -> SqlResult<Value> {
+        let place = std::ptr::from_ref(function).cast::<()>() as usize;
+        if let Some(kept) = self.kept.values.borrow().get(&place) {
+            return Ok(kept.clone());
+        }
+        let value = compute()?;
+        self.kept.values.borrow_mut().insert(place, value.clone());
+        Ok(value)
     }
 
     /// The hash table of a join, built at the first use.
@@ -257,6 +311,7 @@ impl<'a> Runtime<'a> {
 
     /// Forgets what was kept: it belonged to another outer row, or to another round of a recursion.
     pub fn forget_kept(&self) {
+        self.kept.values.take();
         self.kept.rows.take();
         self.kept.tables.take();
     }
@@ -284,6 +339,7 @@ impl<'a> Runtime<'a> {
             table_locks: self.table_locks,
             server_tables: self.server_tables,
             measures: None,
+            programs: self.programs,
             kept: Kept::default(),
         }
     }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use parser::ast::VarScope;
@@ -12,8 +13,16 @@ use types::time::{TimeZone, UnixTime};
 use types::{CollationId, SqlResult, SqlType, Value};
 
 use crate::pattern::Pattern;
-use crate::scope::SubqueryRunner;
+use crate::scope::{Subquery, SubqueryRunner};
 use crate::sql_mode::SqlMode;
+
+/// A stored function as an expression is bound to it.
+pub struct StoredFunction {
+    /// Its columns are its value.
+    pub query: Arc<dyn Subquery>,
+    /// Whether it may change or lock rows.
+    pub changes_rows: bool,
+}
 
 /// The variables of the session that expressions look at.
 #[derive(Debug, Clone)]
@@ -128,6 +137,11 @@ pub trait Services {
 
     /// `RELEASE_ALL_LOCKS`: how many.
     fn release_all_locks(&self) -> SqlResult<u64>;
+
+    /// The stored function of a name, for a call with so many arguments: 1318 where that is another number.
+    fn stored_function(&self, _database: &str, _name: &str, _args: usize) -> SqlResult<Option<StoredFunction>> {
+        Ok(None)
+    }
 
     /// `IS_USED_LOCK`: the connection that holds it.
     fn lock_holder(&self, name: &str) -> SqlResult<Option<u64>>;

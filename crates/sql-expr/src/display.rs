@@ -114,6 +114,10 @@ impl Display for Expr {
             }
             ExprKind::Subquery(node) => match &node.kind {
                 SubqueryKind::Scalar => f.write_str("(<subquery>)"),
+                SubqueryKind::Function { name, args, .. } => {
+                    f.write_str(name)?;
+                    list(f, "(", args, ",", ")")
+                }
                 SubqueryKind::Exists => f.write_str("exists(<subquery>)"),
                 SubqueryKind::In { operand, negated, .. } => {
                     let not = if *negated { "not " } else { "" };

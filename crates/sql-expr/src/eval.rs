@@ -2,18 +2,17 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::ops::ControlFlow;
 
-use parser::ast::{IsTest, Quantifier};
+use parser::ast::IsTest;
 use types::error::{ErrorKind, SqlError};
 use types::{SqlResult, SqlType, TypeKind, Value};
 
 use super::compare::{CompareOp, Comparison};
-use super::context::{EvalContext, OuterRow, StatementContext, Strictness, UserVariable};
+use super::context::{EvalContext, StatementContext, Strictness, UserVariable};
 use super::functions::Stability;
 use super::{
-    Between, Bitwise, Compare, Domain, Escape, Expr, ExprKind, In, InItems, Like, SubqueryExpr, SubqueryKind,
-    arithmetic, convert, functions,
+    Between, Bitwise, Compare, Domain, Escape, Expr, ExprKind, In, InItems, Like, SubqueryKind, arithmetic, convert,
+    functions,
 };
 
 impl Expr {
@@ -108,7 +107,11 @@ impl Expr {
             ExprKind::Between(between) => between.holds(row, ctx),
             ExprKind::In(list) => list.holds(row, ctx),
             ExprKind::Like(like) => like.holds(row, ctx),
-            ExprKind::Subquery(subquery) if !matches!(subquery.kind, SubqueryKind::Scalar) => subquery.holds(row, ctx),
+            ExprKind::Subquery(subquery)
+                if !matches!(subquery.kind, SubqueryKind::Scalar | SubqueryKind::Function { .. }) =>
+            {
+                subquery.holds(row, ctx)
+            }
             // As a number, which is not always that of the text.
             _ if (self.ty.kind.is_text() || self.ty.kind.is_binary()) && self.is_choice() => {
                 match self.chosen(row, ctx)? {
@@ -269,6 +272,15 @@ impl Expr {
                     .and_then(|columns| columns.into_iter().next())
                     .unwrap_or(Value::Null))
             }
+            ExprKind::Subquery(subquery) if let SubqueryKind::Function { args, once, .. } = &subquery.kind => {
+                governor::descend()?;
+                let args = args
+                    .iter()
+                    .map(|arg| arg.eval(row, ctx))
+                    .collect::<SqlResult<Vec<_>>>()?;
+                let value = ctx.statement.runner()?.call(&*subquery.query, &args, *once, ctx)?;
+                Ok(local(&value, ctx))
+            }
             ExprKind::And(_)
             | ExprKind::Or(_)
             | ExprKind::Xor(_)
@@ -283,7 +295,7 @@ impl Expr {
     }
 
     /// The columns of a row expression or of a subquery's one row; `None` when there is no row.
-    fn eval_row(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<Value>>> {
+    pub(super) fn eval_row(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<Value>>> {
         match &self.kind {
             ExprKind::Row(columns) => columns
                 .iter()
@@ -306,7 +318,7 @@ fn truth_value(truth: Option<bool>) -> Value {
 }
 
 /// A TIMESTAMP as the session's clock shows it; anything else as it is.
-fn local(value: &Value, ctx: &EvalContext<'_>) -> Value {
+pub(super) fn local(value: &Value, ctx: &EvalContext<'_>) -> Value {
     match value {
         Value::Timestamp(at) => Value::DateTime(ctx.settings.time_zone.to_local(*at)),
         other => other.clone(),
@@ -686,110 +698,5 @@ impl Expr {
             value = convert::as_operand_of_double(self, Cow::Owned(value)).into_owned();
         }
         convert::to_common(value, &self.ty, ty, ctx)
-    }
-}
-
-/// Takes a row of a subquery, in the context of the query around it.
-type EachRow<'a> = dyn FnMut(&[Value], &EvalContext<'_>) -> SqlResult<ControlFlow<()>> + 'a;
-
-impl SubqueryExpr {
-    /// The one row of a scalar or row subquery; 1242 when there are more.
-    fn single_row(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<Value>>> {
-        let mut found: Option<Vec<Value>> = None;
-        self.run(row, ctx, &mut |columns, ctx| {
-            if found.is_some() {
-                return Err(ErrorKind::SubqueryNo1Row.into());
-            }
-            found = Some(columns.iter().map(|value| local(value, ctx)).collect());
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(found)
-    }
-
-    fn run(&self, row: &[Value], ctx: &EvalContext<'_>, each: &mut EachRow<'_>) -> SqlResult<()> {
-        let outer = OuterRow { row, outer: ctx.outer };
-        let inside = EvalContext {
-            statement: ctx.statement,
-            outer: Some(&outer),
-        };
-        ctx.statement
-            .runner()?
-            .run(&*self.query, &inside, &mut |columns| each(columns, ctx))
-    }
-
-    fn holds(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
-        match &self.kind {
-            SubqueryKind::Scalar => Err(SqlError::internal("a scalar subquery has a value, not a truth")),
-            SubqueryKind::Exists => {
-                let mut exists = false;
-                self.run(row, ctx, &mut |_, _| {
-                    exists = true;
-                    Ok(ControlFlow::Break(()))
-                })?;
-                Ok(Some(exists))
-            }
-            SubqueryKind::In { operand, how, negated } => {
-                let found = self.contains(operand, how, row, ctx)?;
-                Ok(found.map(|found| found != *negated))
-            }
-            SubqueryKind::Quantified {
-                operand,
-                op,
-                how,
-                quantifier,
-            } => {
-                let operand = operand.eval_exact(row, ctx)?;
-                // ANY starts false and one true row decides; ALL the other way round.
-                let deciding = *quantifier == Quantifier::Any;
-                let mut result = Some(!deciding);
-                self.run(row, ctx, &mut |columns, ctx| {
-                    let value = columns.first().map_or(Value::Null, |value| local(value, ctx));
-                    match how.compare(&operand, &value, ctx)?.map(|order| op.holds(order)) {
-                        Some(truth) if truth == deciding => {
-                            result = Some(deciding);
-                            return Ok(ControlFlow::Break(()));
-                        }
-                        Some(_) => {}
-                        None => result = None,
-                    }
-                    Ok(ControlFlow::Continue(()))
-                })?;
-                Ok(result)
-            }
-        }
-    }
-
-    fn contains(
-        &self,
-        operand: &Expr,
-        hows: &[Comparison],
-        row: &[Value],
-        ctx: &EvalContext<'_>,
-    ) -> SqlResult<Option<bool>> {
-        let Some(key) = operand.eval_row(row, ctx)? else {
-            return Ok(None);
-        };
-        let outer = OuterRow { row, outer: ctx.outer };
-        let inside = EvalContext {
-            statement: ctx.statement,
-            outer: Some(&outer),
-        };
-        if let Some(found) = ctx.statement.runner()?.contains(&*self.query, &inside, hows, &key) {
-            return found;
-        }
-        let mut found = Some(false);
-        self.run(row, ctx, &mut |columns, ctx| {
-            let columns: Vec<Value> = columns.iter().map(|value| local(value, ctx)).collect();
-            match compare_rows(CompareOp::Eq, hows, &key, &columns, ctx)? {
-                Some(true) => {
-                    found = Some(true);
-                    return Ok(ControlFlow::Break(()));
-                }
-                Some(false) => {}
-                None => found = None,
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(found)
     }
 }

@@ -17,7 +17,7 @@
 //! * [`scope`]: what a binder asks of the statement around the expression;
 //! * [`context`]: what an evaluation asks of the session around the statement;
 //! * [`bind`]: from the parser's tree to [`Expr`], with types;
-//! * [`eval`]: the evaluator; `choice`: what IF, CASE and NULLIF give;
+//! * [`eval`]: the evaluator; `choice`: what IF, CASE and NULLIF give; `subquery`: what the rows of queries inside are asked for;
 //! * [`compare`], [`arithmetic`], [`convert`], [`collation`]: MySQL's rules for comparing, computing, converting and mixing;
 //! * [`functions`]: the table of functions, a file per family;
 //! * [`aggregate`]: aggregate functions as state machines; [`sort`]: the order of rows by their keys;
@@ -40,6 +40,7 @@ mod same;
 pub mod scope;
 pub mod sort;
 pub mod sql_mode;
+mod subquery;
 pub mod walk;
 
 use std::sync::Arc;
@@ -304,6 +305,13 @@ pub enum SubqueryKind {
         operand: Expr,
         how: Vec<Comparison>,
         negated: bool,
+    },
+    /// A call of a stored function, which has one value: as a subquery it is run by the statement around.
+    Function {
+        name: Box<str>,
+        args: Vec<Expr>,
+        /// Every call of the statement gives the same.
+        once: bool,
     },
     /// `operand op ALL|ANY (query)`
     Quantified {

@@ -79,6 +79,12 @@ pub trait Scope {
         Err(SqlError::not_supported("subqueries here"))
     }
 
+    /// The stored function of a call's name, as a subquery with one column; `None`: there is none, or none may stand here. 1318 for another number of
+    /// arguments, 1370 for who may not run it.
+    fn stored_function(&mut self, _call: &ast::FunctionCall) -> SqlResult<Option<Arc<dyn Subquery>>> {
+        Ok(None)
+    }
+
     /// Takes an aggregate whose arguments are bound, and says what stands for its result (mostly
     /// [`ExprKind::Aggregate`](super::ExprKind::Aggregate)). 1111 where aggregates are not allowed.
     fn aggregate(&mut self, _call: AggregateCall) -> SqlResult<Expr> {
@@ -211,4 +217,7 @@ pub trait SubqueryRunner {
         hows: &[Comparison],
         key: &[Value],
     ) -> Option<SqlResult<Option<bool>>>;
+
+    /// Calls a stored function, which was bound as a subquery. `once`: its value is kept for the next call of the statement.
+    fn call(&self, function: &dyn Subquery, args: &[Value], once: bool, ctx: &EvalContext<'_>) -> SqlResult<Value>;
 }

@@ -97,6 +97,7 @@ impl Expr {
             ExprKind::Call(node) => node.args.iter().for_each(visit),
             ExprKind::Subquery(node) => match &node.kind {
                 SubqueryKind::In { operand, .. } | SubqueryKind::Quantified { operand, .. } => visit(operand),
+                SubqueryKind::Function { args, .. } => args.iter().for_each(visit),
                 SubqueryKind::Scalar | SubqueryKind::Exists => {}
             },
         }
@@ -155,6 +156,7 @@ impl Expr {
             ExprKind::Call(node) => node.args.iter_mut().for_each(visit),
             ExprKind::Subquery(node) => match &mut node.kind {
                 SubqueryKind::In { operand, .. } | SubqueryKind::Quantified { operand, .. } => visit(operand),
+                SubqueryKind::Function { args, .. } => args.iter_mut().for_each(visit),
                 SubqueryKind::Scalar | SubqueryKind::Exists => {}
             },
         }

@@ -45,6 +45,9 @@ pub trait Authorizer: Debug {
     /// 1227, named `named`, where none of these is held on everything.
     fn require_any(&self, privileges: Privileges, dynamic: &[DynamicPrivilege], named: &str) -> SqlResult<()>;
 
+    /// 1370 where a stored function may not be called.
+    fn check_function(&self, database: &str, name: &str) -> SqlResult<()>;
+
     /// 1142
     fn table_denied(&self, command: &str, table: &str) -> SqlError;
 

@@ -53,6 +53,8 @@ pub struct Uses {
     pub as_of: Vec<ast::Expr>,
     /// It reads tables of now, or what is made up when it is read.
     pub reads_now: bool,
+    /// It calls stored functions that may change or lock rows.
+    pub changes_by_functions: bool,
     /// Of an INSERT: what its query alone reads, where that is of the past.
     pub past_source: Option<Box<Uses>>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use catalog::{Catalog, Privileges};
 use parser::ast::{self, Statement};
-use sql_expr::{BindOptions, EvalContext, Expr};
+use sql_expr::{BindOptions, EvalContext, Expr, Subquery};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 use crate::changes::SourceQuery;
@@ -105,6 +105,21 @@ impl<'a> Planner<'a> {
         }))
     }
 
+    /// The stored function that a call names, as a subquery: 1318 for another number of arguments, 1370 for who may not run it.
+    pub(crate) fn stored_function(&self, call: &ast::FunctionCall) -> SqlResult<Option<Arc<dyn Subquery>>> {
+        let services = self.ctx.services;
+        let own = services.database();
+        let Some(database) = call.schema.as_ref().map(|schema| schema.as_str()).or(own.as_deref()) else {
+            return Ok(None);
+        };
+        let Some(function) = services.stored_function(database, &call.name, call.args.len())? else {
+            return Ok(None);
+        };
+        self.access().check_function(database, &call.name)?;
+        self.uses.borrow_mut().changes_by_functions |= function.changes_rows;
+        Ok(Some(function.query))
+    }
+
     /// A name in FROM, of rows that others change: at which moment it is read. What is below a view is read as the view is.
     pub(crate) fn note_moment(&self, factor: &ast::TableFactor) {
         if self.is_in_view() {
@@ -143,6 +158,7 @@ impl<'a> Planner<'a> {
         let uses = &mut *self.uses.borrow_mut();
         source.tables.iter().for_each(|table| uses.add_table(table));
         source.views.iter().for_each(|view| uses.add_view(view));
+        uses.changes_by_functions |= source.changes_by_functions;
         let mut planned = planned?;
         if source.as_of.is_empty() {
             uses.reads_now |= source.reads_now;

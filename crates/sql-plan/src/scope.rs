@@ -212,6 +212,10 @@ impl Scope for TableScope<'_> {
         super::query::plan_subquery(self.planner, query, &super::query::CommonTables::default(), self)
     }
 
+    fn stored_function(&mut self, call: &ast::FunctionCall) -> SqlResult<Option<Arc<dyn Subquery>>> {
+        self.planner.stored_function(call)
+    }
+
     fn insert_value(&mut self, name: &ast::ColumnName) -> SqlResult<Expr> {
         let column = self.own_column(name).ok_or_else(|| unknown_column(name, self.clause))?;
         self.check_read(column)?;

@@ -322,6 +322,10 @@ impl sql_expr::Scope for TotalScope<'_> {
         self.inner.resolve(column)
     }
 
+    fn stored_function(&mut self, call: &ast::FunctionCall) -> SqlResult<Option<Arc<dyn sql_expr::Subquery>>> {
+        self.inner.stored_function(call)
+    }
+
     fn aggregate(&mut self, call: sql_expr::AggregateCall) -> SqlResult<Expr> {
         if self.call.is_some() {
             return Err(ErrorKind::InvalidGroupFuncUse.into());

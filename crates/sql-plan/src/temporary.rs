@@ -24,7 +24,7 @@ pub fn free_rows(rows: u64, unused: impl Send + 'static) {
 }
 
 /// The temporary tables of a session.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct TemporaryTables {
     /// By database and name.
     tables: BTreeMap<(String, String), Arc<Table>>,

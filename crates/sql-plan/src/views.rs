@@ -296,6 +296,8 @@ pub fn told_of_view(def: &ViewDef, error: SqlError) -> SqlError {
         | BadField
         | NonUniq
         | SpDoesNotExist
+        | SpWrongNoOfArgs
+        | ProcaccessDenied
         | TableAccessDenied
         | ColumnAccessDenied
         | DbAccessDenied

@@ -1,4 +1,4 @@
-//! A directory as SQL: databases, tables, rows, views, accounts, in an order in which they load.
+//! A directory as SQL: databases, tables, rows, routines, views, triggers, accounts, in an order in which they load.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use catalog::{Catalog, LAST_SYSTEM_TABLE, TableDef, ViewDef};
+use catalog::{Catalog, LAST_SYSTEM_TABLE, ProgramContext, TableDef, ViewDef};
 use env::Env;
 use sql::schema::Schema;
 use sql::show::create;
@@ -47,9 +47,22 @@ pub fn dump(dir: &Path, to: &mut dyn Write) -> Result<Vec<String>> {
         for table in database.tables.values() {
             dump.table(table)?;
         }
+        for routine in database.routines.values() {
+            dump.program(&routine.database, &routine.context, &create::create_routine(routine))?;
+        }
     }
     for view in in_order(&catalog) {
         dump.view(view)?;
+    }
+    // What they fire for is there.
+    for table in catalog.databases().flat_map(|database| database.tables.values()) {
+        for trigger in &table.triggers {
+            dump.program(
+                &table.database,
+                &trigger.context,
+                &create::create_trigger(table, trigger),
+            )?;
+        }
     }
     dump.accounts(&catalog)?;
     dump.nameless(&catalog)?;
@@ -131,6 +144,18 @@ impl Dump<'_> {
             Ok(text) => self.line(&format!("\n{text};")),
             Err(error) => self.problem(format!("view {}.{}: {error}", view.database, view.name)),
         }
+    }
+
+    /// A stored program, read under the modes that it was written under.
+    fn program(&mut self, database: &str, context: &ProgramContext, text: &str) -> Result<()> {
+        self.line(&format!(
+            "\nUSE {};\nSET SESSION sql_mode = '{}', collation_connection = '{}';",
+            create::name(database),
+            context.sql_mode,
+            context.connection.name(),
+        ))?;
+        self.line(&format!("DELIMITER ;;\n{text} ;;\nDELIMITER ;"))?;
+        self.line("SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO';")
     }
 
     /// Accounts with the hashes of their passwords; what was granted names tables, so it comes after them.

@@ -223,17 +223,6 @@ impl Parser<'_> {
         let Some(program) = &self.program else {
             return Ok(IntoVar::Undeclared(name));
         };
-        if name.is("NEW") || name.is("OLD") {
-            if let ProgramKind::Trigger(..) = program.kind
-                && self.eat_tok(Tok::Dot)
-            {
-                let column = self.ident()?;
-                if let Some(local) = self.set_target(Some(&name), &column)? {
-                    return Ok(IntoVar::Local(local));
-                }
-            }
-            return Err(self.undeclared(&name));
-        }
         match program.variable(&name) {
             Some(local) => Ok(IntoVar::Local(local)),
             None => Err(self.undeclared(&name)),

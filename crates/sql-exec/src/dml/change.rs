@@ -1,6 +1,6 @@
 //! The last step of every change: from column values to a stored row.
 
-use catalog::{GeneratedKind, IndexKind};
+use catalog::{ColumnDef, GeneratedKind, IndexKind, TriggerEvent, TriggerTiming};
 use sql_expr::EvalContext;
 use sql_plan::changes::{Assignment, Sources, ViewRule, WriteRules};
 use sql_plan::errors::{StatementError, transaction_error};
@@ -13,7 +13,7 @@ use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use super::ahead::{Ahead, Changes, changed_columns};
 use super::foreign_keys::Enforcer;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, TriggerRows};
 
 /// The class of SQLSTATEs that tell of a value.
 const DATA_EXCEPTION: &str = "22";
@@ -87,6 +87,47 @@ impl<'a> RowChanger<'a> {
         keys.is_some_and(|keys| !keys.incoming.is_empty())
     }
 
+    /// Whether triggers fire then for each row.
+    #[inline]
+    pub fn has_triggers(&self, timing: TriggerTiming, event: TriggerEvent) -> bool {
+        self.table.def.has_triggers(timing, event)
+    }
+
+    /// Fires the triggers for a row, if there are any. Returns the columns that they have set.
+    #[inline]
+    pub fn fire(
+        &self,
+        timing: TriggerTiming,
+        event: TriggerEvent,
+        old: Option<&[Value]>,
+        new: Option<&mut [Value]>,
+    ) -> SqlResult<Vec<usize>> {
+        match self.has_triggers(timing, event) {
+            true => self.fire_them(timing, event, old, new),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn fire_them(
+        &self,
+        timing: TriggerTiming,
+        event: TriggerEvent,
+        old: Option<&[Value]>,
+        new: Option<&mut [Value]>,
+    ) -> SqlResult<Vec<usize>> {
+        let mut rows = TriggerRows {
+            old,
+            new,
+            set: Vec::new(),
+        };
+        let row = self.ctx.row_number();
+        self.runtime
+            .programs()?
+            .fire(self.table, timing, event, &mut rows, self.ctx)?;
+        self.ctx.set_row_number(row);
+        Ok(rows.set)
+    }
+
     /// Converts a value to a column's type by the rules of assignment; 1048 for NULL in a NOT NULL column.
     pub fn assign(&self, column: usize, value: Value) -> SqlResult<Value> {
         let definition = &self.table.def.columns[column];
@@ -114,6 +155,14 @@ impl<'a> RowChanger<'a> {
     /// becomes the type's implicit default, with 1048 as a warning.
     pub fn reassign(&self, column: usize, value: Value) -> SqlResult<Value> {
         let definition = &self.table.def.columns[column];
+        if value.is_null() && self.has_triggers(TriggerTiming::Before, TriggerEvent::Update) {
+            // They may set another value, and are asked first.
+            return Ok(value);
+        }
+        self.bend_null(definition, value, column)
+    }
+
+    fn bend_null(&self, definition: &ColumnDef, value: Value, column: usize) -> SqlResult<Value> {
         let is_bent = self.ignore || !self.ctx.settings.sql_mode.is_strict();
         if value.is_null() && !definition.nullable && is_bent {
             let null = SqlError::new(ErrorKind::BadNull, &[&definition.name]);
@@ -121,6 +170,23 @@ impl<'a> RowChanger<'a> {
             return Ok(cast::forgiven_null(&definition.ty));
         }
         self.assign(column, value)
+    }
+
+    /// Fires the BEFORE triggers of a row that gets new values, and looks afterwards whether it may have them. Returns the columns that they
+    /// have set.
+    pub fn before_update(&self, old: &[Value], new: &mut [Value]) -> SqlResult<Vec<usize>> {
+        self.generate(new, None)?;
+        let set = self.fire(TriggerTiming::Before, TriggerEvent::Update, Some(old), Some(&mut *new))?;
+        for (column, definition) in self.table.def.columns.iter().enumerate() {
+            if new[column].is_null() && !definition.nullable && definition.generated.is_none() {
+                // What a trigger has set is no default.
+                new[column] = match set.contains(&column) && !self.ignore {
+                    true => self.assign(column, Value::Null)?,
+                    false => self.bend_null(definition, Value::Null, column)?,
+                };
+            }
+        }
+        Ok(set)
     }
 
     /// Computes the virtual columns of a row before it is changed, as MySQL reads them: UPDATE those that depend on what is assigned. What does not fit
@@ -152,21 +218,8 @@ impl<'a> RowChanger<'a> {
     /// Fills in generated columns and checks constraints: of a row that UPDATE changes, those that depend on what is assigned.
     /// Returns whether the row may be written: under IGNORE, a row that breaks a CHECK is left out.
     pub fn complete(&self, values: &mut [Value], assigned: Option<&[Assignment]>) -> SqlResult<bool> {
+        self.generate(values, assigned)?;
         let is_same = |sources: &Sources| assigned.is_some_and(|assignments| !sources.have_any_of(assignments));
-        for generated in &self.rules.generated {
-            if is_same(&generated.sources) {
-                continue;
-            }
-            let column = generated.column;
-            let told = self.ctx.with_warnings(|warnings| warnings.iter().len());
-            let value = generated.expr.eval(values, self.ctx);
-            let value = value.and_then(|value| self.assign(column, value));
-            if self.table.def.columns[column].hidden {
-                let word = |error| self.told_of_index(column, error);
-                self.ctx.with_warnings(|warnings| warnings.reword(told, word));
-            }
-            values[column] = value.map_err(|error| self.told_of_index(column, error))?;
-        }
         for check in &self.rules.checks {
             if is_same(&check.sources) {
                 continue;
@@ -186,6 +239,26 @@ impl<'a> RowChanger<'a> {
             }
         }
         stays_in_views(&self.rules.views, values, self.ignore, self.ctx)
+    }
+
+    /// Fills in generated columns, as [`complete`](Self::complete).
+    pub fn generate(&self, values: &mut [Value], assigned: Option<&[Assignment]>) -> SqlResult<()> {
+        let is_same = |sources: &Sources| assigned.is_some_and(|assignments| !sources.have_any_of(assignments));
+        for generated in &self.rules.generated {
+            if is_same(&generated.sources) {
+                continue;
+            }
+            let column = generated.column;
+            let told = self.ctx.with_warnings(|warnings| warnings.iter().len());
+            let value = generated.expr.eval(values, self.ctx);
+            let value = value.and_then(|value| self.assign(column, value));
+            if self.table.def.columns[column].hidden {
+                let word = |error| self.told_of_index(column, error);
+                self.ctx.with_warnings(|warnings| warnings.reword(told, word));
+            }
+            values[column] = value.map_err(|error| self.told_of_index(column, error))?;
+        }
+        Ok(())
     }
 
     /// What is wrong with the value of a key part that is an expression, is told of its index: 3751, 3752, 3907.
@@ -220,6 +293,17 @@ impl<'a> RowChanger<'a> {
     /// Removes the row `old` under `key`, which is locked.
     pub fn delete(&mut self, key: &[u8], old: &[Value]) -> Result<(), StatementError> {
         self.whole(|changer| changer.remove(key), |enforcer| enforcer.deleted(old))
+    }
+
+    /// Removes the row `old` under `key`, which is locked, with its triggers. False where it stays under IGNORE.
+    pub fn delete_fired(&mut self, key: &[u8], old: &[Value]) -> SqlResult<bool> {
+        self.fire(TriggerTiming::Before, TriggerEvent::Delete, Some(old), None)?;
+        if let Err(error) = self.delete(key, old) {
+            self.warn_or_fail(error.into_sql(self.table))?;
+            return Ok(false);
+        }
+        self.fire(TriggerTiming::After, TriggerEvent::Delete, Some(old), None)?;
+        Ok(true)
     }
 
     /// REPLACE: removes the row `old` under `key`, which is locked, for complete values that come in its place.

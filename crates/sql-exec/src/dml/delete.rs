@@ -17,10 +17,7 @@ pub fn delete(plan: &DeletePlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
     let mut affected = 0;
     let ahead = changer.deleting_ahead();
     let matched = for_each_row(&plan.target, runtime, ctx, &ahead, &mut |key, old| {
-        match changer.delete(key, &old) {
-            Ok(()) => affected += 1,
-            Err(error) => changer.warn_or_fail(error.into_sql(table))?,
-        }
+        affected += u64::from(changer.delete_fired(key, &old)?);
         Ok(())
     })?;
     Ok(Changed {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::ops::Range;
 
+use catalog::{TriggerEvent, TriggerTiming};
 use sql_expr::EvalContext;
 use sql_expr::sql_mode::SqlMode;
 use sql_plan::changes::{Assignment, InsertPlan, InsertValue, OnDuplicate, Source};
@@ -42,7 +43,11 @@ pub fn added_value(
 /// Inserts all rows of the plan.
 pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Changed> {
     let mut inserter = Inserter::new(plan, runtime, ctx);
-    let in_way = InWay::new(plan, &inserter.changer);
+    // What triggers set is not foreseen.
+    let in_way = match plan.table.def.triggers.is_empty() {
+        true => InWay::new(plan, &inserter.changer),
+        false => None,
+    };
     match &plan.source {
         Source::Values(rows) => {
             for batch in rows.chunks(LOCKS_AT_ONCE) {
@@ -125,6 +130,10 @@ pub(super) struct Inserter<'a> {
     /// The row of the source that ON DUPLICATE KEY UPDATE may name columns of.
     source_row: Vec<Value>,
     automatic_ids: AutomaticIds,
+    /// BEFORE triggers see the row before what is missing in it is an error.
+    fires_before: bool,
+    /// The columns that have neither a value nor a default.
+    missing: Vec<usize>,
 }
 
 /// Automatic ids that the statement has taken from the table's counter and not used yet.
@@ -158,6 +167,8 @@ impl<'a> Inserter<'a> {
             changer: RowChanger::new(&plan.table, &plan.rules, runtime, ctx, plan.ignore)
                 .keeping(plan.foreign_keys.as_deref()),
             changed: Changed::default(),
+            fires_before: plan.table.def.has_triggers(TriggerTiming::Before, TriggerEvent::Insert),
+            missing: Vec::new(),
             values: Vec::new(),
             source_row: Vec::new(),
             automatic_ids: AutomaticIds {
@@ -177,6 +188,7 @@ impl<'a> Inserter<'a> {
         self.ctx.set_row_number(self.changed.matched);
         governor::tick()?;
         let plan = self.plan;
+        self.missing.clear();
         match &plan.before {
             Some(before) => self.values.clone_from(before),
             None => {
@@ -197,6 +209,9 @@ impl<'a> Inserter<'a> {
         for (column, default) in &plan.computed_defaults {
             let given = value_of(default, &self.values, self.ctx)?;
             self.put(*column, given)?;
+        }
+        if self.fires_before {
+            self.fire_before(&mut wants_id)?;
         }
         if !self.changer.complete(&mut self.values, None)? {
             return Ok(());
@@ -246,11 +261,9 @@ impl<'a> Inserter<'a> {
             return self.put_counter(column, given);
         }
         self.values[column] = match given {
-            Given::Value(Value::Null) if !definition.nullable && self.lets_null_become_default() => {
-                let null = SqlError::new(ErrorKind::BadNull, &[&definition.name]);
-                self.ctx.with_warnings(|warnings| warnings.warn(null));
-                types::cast::forgiven_null(&definition.ty)
-            }
+            // A trigger may set another value.
+            Given::Value(Value::Null) if self.fires_before => Value::Null,
+            Given::Value(Value::Null) if !definition.nullable => self.bend_null(column)?,
             Given::Value(value) => self.changer.assign(column, value)?,
             Given::Default(value) => value,
             // Without a default of its own an ENUM has its first member, in strict mode, too.
@@ -258,23 +271,74 @@ impl<'a> Inserter<'a> {
                 true => Value::Null,
                 false => types::cast::implicit_default(&definition.ty),
             },
-            Given::NoDefault => {
-                let missing = SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name]);
-                if self.ctx.settings.sql_mode.is_strict() && !self.plan.ignore {
-                    return Err(missing);
-                }
-                // Once for the statement.
-                if self.changed.matched == 1 {
-                    self.ctx.with_warnings(|warnings| warnings.warn(missing));
-                }
-                match definition.nullable {
-                    true => Value::Null,
-                    false => types::cast::implicit_default(&definition.ty),
-                }
+            Given::NoDefault if self.fires_before => {
+                self.missing.push(column);
+                Value::Null
             }
+            Given::NoDefault => self.without_default(column)?,
             Given::AutoIncrement | Given::Generated => Value::Null,
         };
         Ok(false)
+    }
+
+    /// NULL in a column that cannot have it: 1048, or its implicit default.
+    fn bend_null(&self, column: usize) -> SqlResult<Value> {
+        if !self.lets_null_become_default() {
+            return self.changer.assign(column, Value::Null);
+        }
+        let definition = &self.plan.table.def.columns[column];
+        let null = SqlError::new(ErrorKind::BadNull, &[&definition.name]);
+        self.ctx.with_warnings(|warnings| warnings.warn(null));
+        Ok(types::cast::forgiven_null(&definition.ty))
+    }
+
+    /// 1364 for a column that is given no value and has no default; without strict mode, its implicit default.
+    fn without_default(&self, column: usize) -> SqlResult<Value> {
+        let definition = &self.plan.table.def.columns[column];
+        let missing = SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name]);
+        if self.ctx.settings.sql_mode.is_strict() && !self.plan.ignore {
+            return Err(missing);
+        }
+        // Once for the statement.
+        if self.changed.matched == 1 {
+            self.ctx.with_warnings(|warnings| warnings.warn(missing));
+        }
+        Ok(match definition.nullable {
+            true => Value::Null,
+            false => types::cast::implicit_default(&definition.ty),
+        })
+    }
+
+    /// Fires the BEFORE triggers, and looks afterwards whether the row is one.
+    fn fire_before(&mut self, wants_id: &mut bool) -> SqlResult<()> {
+        self.changer.generate(&mut self.values, None)?;
+        let (timing, event) = (TriggerTiming::Before, TriggerEvent::Insert);
+        let set = self.changer.fire(timing, event, None, Some(&mut self.values))?;
+        for at in 0..self.missing.len() {
+            let column = self.missing[at];
+            if !set.contains(&column) {
+                self.values[column] = self.without_default(column)?;
+            }
+        }
+        let zero_counts = self.ctx.settings.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
+        for (column, definition) in self.plan.table.def.columns.iter().enumerate() {
+            if definition.auto_increment {
+                let value = &self.values[column];
+                if set.contains(&column) {
+                    *wants_id = value.is_null() || is_zero(value) && !zero_counts;
+                }
+                if value.is_null() {
+                    self.values[column] = self.changer.assign(column, Value::UInt(0))?;
+                }
+            } else if self.values[column].is_null() && !definition.nullable && definition.generated.is_none() {
+                // What a trigger has set is no default.
+                self.values[column] = match set.contains(&column) && !self.plan.ignore {
+                    true => self.changer.assign(column, Value::Null)?,
+                    false => self.bend_null(column)?,
+                };
+            }
+        }
+        Ok(())
     }
 
     /// MySQL lets NULL become the implicit default under IGNORE, and in lists of several rows without strict mode.
@@ -365,6 +429,9 @@ impl<'a> Inserter<'a> {
             let error = match self.changer.insert(&self.values) {
                 Ok(()) => {
                     self.changed.affected += 1;
+                    let new = Some(self.values.as_mut_slice());
+                    self.changer
+                        .fire(TriggerTiming::After, TriggerEvent::Insert, None, new)?;
                     return Ok(Written::New);
                 }
                 Err(error) => error,
@@ -428,13 +495,19 @@ impl<'a> Inserter<'a> {
         };
         // MySQL finds a row unchanged only where it would update it: where no other unique key may have a conflict too, and nobody
         // refers to it.
-        if old == self.values && last_unique && !self.changer.is_parent() {
+        let (before, after) = (TriggerTiming::Before, TriggerTiming::After);
+        let fires = [before, after].map(|timing| self.changer.has_triggers(timing, TriggerEvent::Delete));
+        if old == self.values && last_unique && !self.changer.is_parent() && fires == [false; 2] {
             self.changed.affected += 1;
+            let new = Some(self.values.as_mut_slice());
+            self.changer.fire(after, TriggerEvent::Insert, None, new)?;
             return Ok(true);
         }
+        self.changer.fire(before, TriggerEvent::Delete, Some(&old), None)?;
         self.changer
             .give_way(key, &old, &self.values)
             .map_err(|error| error.into_sql(&self.plan.table))?;
+        self.changer.fire(after, TriggerEvent::Delete, Some(&old), None)?;
         self.changed.affected += 1;
         self.changed.duplicates += 1;
         Ok(false)
@@ -461,11 +534,19 @@ impl<'a> Inserter<'a> {
         }
         let mut new = both;
         new.truncate(old.len());
+        let fires = self.changer.has_triggers(TriggerTiming::Before, TriggerEvent::Update);
+        if new != old {
+            super::update::touch_timestamps(table, &mut new, assignments, self.ctx);
+        }
+        if fires {
+            self.changer.before_update(&old, &mut new)?;
+        }
+        let (after, event) = (TriggerTiming::After, TriggerEvent::Update);
         if new == old {
             self.changed.affected += u64::from(self.runtime.settings.found_rows);
+            self.changer.fire(after, event, Some(&old), Some(&mut new))?;
             return Ok(Written::Nothing);
         }
-        super::update::touch_timestamps(table, &mut new, assignments, self.ctx);
         if !self.changer.complete(&mut new, None)? {
             return Ok(Written::Nothing);
         }
@@ -473,6 +554,7 @@ impl<'a> Inserter<'a> {
             self.changer.warn_or_fail(self.changer.error(error, &new))?;
             return Ok(Written::Nothing);
         }
+        self.changer.fire(after, event, Some(&old), Some(&mut new))?;
         self.changed.affected += 2;
         self.changed.duplicates += 1;
         let Some(column) = table.def.auto_increment() else {

@@ -49,7 +49,10 @@ pub fn load(
 ) -> SqlResult<Changed> {
     let inserter = Inserter::new(&plan.insert, runtime, ctx);
     let mut loading = Loading {
-        in_way: InWay::new(&plan.insert, &inserter.changer),
+        in_way: match plan.insert.table.def.triggers.is_empty() {
+            true => InWay::new(&plan.insert, &inserter.changer),
+            false => None,
+        },
         plan,
         ctx,
         inserter,

@@ -1,5 +1,6 @@
 //! UPDATE of one table.
 
+use catalog::{TriggerEvent, TriggerTiming};
 use sql_expr::EvalContext;
 use sql_plan::changes::{Assignment, UpdatePlan};
 use sql_plan::table::Table;
@@ -42,7 +43,17 @@ pub fn update_row(
         let value = assignment.value.eval(&new, ctx)?;
         new[assignment.column] = changer.reassign(assignment.column, value)?;
     }
-    write_changed(changer, assignments, key, &old, new, ctx, &mut |_| Ok(true))
+    let touched = Touched::BeforeTriggers;
+    write_changed(changer, assignments, key, &old, new, ctx, touched, &mut |_| Ok(true))
+}
+
+/// When `ON UPDATE CURRENT_TIMESTAMP` sets its columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touched {
+    /// What BEFORE triggers change besides touches nothing.
+    BeforeTriggers,
+    /// UPDATE of several tables.
+    AfterTriggers,
 }
 
 /// Writes a row's new values, if they are new, and wanted when they are complete. True when they were.
@@ -53,13 +64,34 @@ pub fn write_changed(
     old: &[Value],
     mut new: Vec<Value>,
     ctx: &EvalContext<'_>,
+    touched: Touched,
     is_wanted: &mut dyn FnMut(&[Value]) -> SqlResult<bool>,
 ) -> SqlResult<bool> {
+    let fires = changer.has_triggers(TriggerTiming::Before, TriggerEvent::Update);
+    if fires {
+        if touched == Touched::BeforeTriggers && new != old {
+            touch_timestamps(changer.table, &mut new, assignments, ctx);
+        }
+        let set = changer.before_update(old, &mut new)?;
+        if touched == Touched::AfterTriggers && new != old {
+            let is_assigned = |column| assignments.iter().any(|assignment| assignment.column == column);
+            let is_set = |column| is_assigned(column) || set.contains(&column);
+            touch_unset(changer.table, &mut new, &is_set, ctx);
+        }
+    }
     if new == old {
+        changer.fire(TriggerTiming::After, TriggerEvent::Update, Some(old), Some(&mut new))?;
         return Ok(false);
     }
-    touch_timestamps(changer.table, &mut new, assignments, ctx);
-    if !changer.complete(&mut new, Some(assignments))? || !is_wanted(&new)? {
+    let assigned = match fires {
+        // They may have set any column.
+        true => None,
+        false => {
+            touch_timestamps(changer.table, &mut new, assignments, ctx);
+            Some(assignments)
+        }
+    };
+    if !changer.complete(&mut new, assigned)? || !is_wanted(&new)? {
         return Ok(false);
     }
     match changer.update(key, old, &new) {
@@ -69,6 +101,7 @@ pub fn write_changed(
             {
                 super::insert::note_given_id(changer.runtime, changer.table, &new[column]);
             }
+            changer.fire(TriggerTiming::After, TriggerEvent::Update, Some(old), Some(&mut new))?;
             Ok(true)
         }
         Err(error) => {
@@ -80,9 +113,15 @@ pub fn write_changed(
 
 /// `ON UPDATE CURRENT_TIMESTAMP`: sets the columns that were not assigned, once something else has changed.
 pub fn touch_timestamps(table: &Table, new: &mut [Value], assignments: &[Assignment], ctx: &EvalContext<'_>) {
+    let is_set = |column| assignments.iter().any(|assignment| assignment.column == column);
+    touch_unset(table, new, &is_set, ctx);
+}
+
+/// As [`touch_timestamps`], of the columns that are not set otherwise.
+pub fn touch_unset(table: &Table, new: &mut [Value], is_set: &dyn Fn(usize) -> bool, ctx: &EvalContext<'_>) {
     for (position, column) in table.def.columns.iter().enumerate() {
         let Some(digits) = column.on_update_now else { continue };
-        if assignments.iter().all(|assignment| assignment.column != position) {
+        if !is_set(position) {
             let now = ctx.settings.time_zone.to_local(ctx.now).truncate(digits);
             new[position] = match column.ty.kind {
                 TypeKind::Timestamp => Value::Timestamp(

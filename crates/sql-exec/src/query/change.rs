@@ -15,7 +15,7 @@ use super::QueryContext;
 use super::join::{join_rows, pass};
 use super::{Rows, row_bytes};
 use crate::Runtime;
-use crate::dml::{Changed, RowChanger};
+use crate::dml::{Changed, RowChanger, Touched};
 use crate::rows::read_row;
 use crate::runtime::Locked;
 
@@ -143,10 +143,7 @@ fn change_row(
         return Ok(false);
     };
     let Some(assignments) = &target.assignments else {
-        return match changer.delete(key, &old) {
-            Ok(()) => Ok(true),
-            Err(error) => changer.warn_or_fail(error.into_sql(table)).map(|()| false),
-        };
+        return changer.delete_fired(key, &old);
     };
     let mut wide = wide.to_vec();
     if let Sees::Before(Some(first)) = sees {
@@ -163,7 +160,8 @@ fn change_row(
     }
     let slots = target.offset..target.offset + old.len();
     let ignore = changer.ignore;
-    crate::dml::write_changed(changer, assignments, key, &old, new, ctx, &mut |new| {
+    let touched = Touched::AfterTriggers;
+    crate::dml::write_changed(changer, assignments, key, &old, new, ctx, touched, &mut |new| {
         wide[slots.clone()].clone_from_slice(new);
         crate::dml::stays_in_views(&target.views, &wide, ignore, ctx)
     })

@@ -71,6 +71,13 @@ fn kept(subquery: &SubqueryPlan, ctx: &QueryContext<'_>) -> SqlResult<Rc<KeptRow
 }
 
 impl SubqueryRunner for Runtime<'_> {
+    fn call(&self, function: &dyn Subquery, args: &[Value], once: bool, ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        match once {
+            true => self.kept_value(function, || self.programs()?.call(function, args, ctx)),
+            false => self.programs()?.call(function, args, ctx),
+        }
+    }
+
     fn run(
         &self,
         subquery: &dyn Subquery,

@@ -8,10 +8,15 @@ use super::Binder;
 use crate::aggregate::{AggregateCall, AggregateFunction, SortKey};
 use crate::collation::Coercibility;
 use crate::functions::{self, Function, Inference};
-use crate::{Call, Expr, ExprKind};
+use crate::{Call, Expr, ExprKind, SubqueryExpr, SubqueryKind};
 
 impl Binder<'_> {
     pub(super) fn function(&mut self, call: &ast::FunctionCall) -> SqlResult<Expr> {
+        let is_known = || functions::find(&call.name).is_some() || functions::is_known_elsewhere(&call.name);
+        let is_native = call.schema.is_none() && is_known();
+        if !is_native && let Some(expr) = self.stored_function(call)? {
+            return Ok(expr);
+        }
         if let Some(schema) = &call.schema {
             return Err(no_function(Some(schema.as_str()), &call.name));
         }
@@ -26,6 +31,31 @@ impl Binder<'_> {
         }
         let args = self.bind_all(&call.args)?;
         self.call(function, args)
+    }
+
+    /// A function of the catalog; `None`: there is none, or none may stand here.
+    fn stored_function(&mut self, call: &ast::FunctionCall) -> SqlResult<Option<Expr>> {
+        let Some(query) = self.scope.stored_function(call)? else {
+            return Ok(None);
+        };
+        let args = self.bind_all(&call.args)?;
+        let ty = query.columns()[0].clone();
+        let coercibility = Coercibility::of_column(&ty);
+        let is_fixed = |arg: &Expr| arg.is_constant() && !arg.reads_outer();
+        let once = query.is_deterministic() && args.iter().all(is_fixed);
+        let function = SubqueryExpr {
+            query,
+            kind: SubqueryKind::Function {
+                name: call.name.as_str().into(),
+                args,
+                once,
+            },
+        };
+        Ok(Some(Expr {
+            kind: ExprKind::Subquery(Box::new(function)),
+            ty,
+            coercibility,
+        }))
     }
 
     /// A call of a function of the table by name, with trees as arguments.

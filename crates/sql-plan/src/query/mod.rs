@@ -283,6 +283,7 @@ fn plan_term(
     }
     let (body, shape, correlated) = plan_body(planner, &query.body, common, &mut outer)?;
     let mut scope = scope::OutputScope {
+        planner,
         shape: &shape,
         offset: 0,
     };
@@ -324,7 +325,7 @@ fn counts_all(body: &QueryBody) -> bool {
 fn order_expr(
     planner: &Planner<'_>,
     tree: &ast::Expr,
-    scope: &mut scope::OutputScope<'_>,
+    scope: &mut scope::OutputScope<'_, '_>,
     width: usize,
 ) -> SqlResult<Expr> {
     if let ast::Expr::Literal(ast::Literal::Int(position)) = tree {

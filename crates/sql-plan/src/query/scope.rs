@@ -669,6 +669,10 @@ impl Scope for QueryScope<'_, '_, '_> {
         super::plan_subquery(planner, query, &common, self)
     }
 
+    fn stored_function(&mut self, call: &ast::FunctionCall) -> SqlResult<Option<Arc<dyn Subquery>>> {
+        self.planner.stored_function(call)
+    }
+
     fn default_of(&mut self, name: &ast::ColumnName) -> SqlResult<Expr> {
         let slot = self.find(name)?.ok_or_else(|| unknown_column(name, self.clause))?;
         let (table, at) = self.position(slot);
@@ -716,12 +720,17 @@ impl Scope for QueryScope<'_, '_, '_> {
 }
 
 /// The output columns of a set operation, for its ORDER BY.
-pub struct OutputScope<'a> {
+pub struct OutputScope<'a, 'p> {
+    pub planner: &'a Planner<'p>,
     pub shape: &'a ResultShape,
     pub offset: usize,
 }
 
-impl Scope for OutputScope<'_> {
+impl Scope for OutputScope<'_, '_> {
+    fn stored_function(&mut self, call: &ast::FunctionCall) -> SqlResult<Option<Arc<dyn Subquery>>> {
+        self.planner.stored_function(call)
+    }
+
     fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
         let at = self
             .shape

@@ -301,6 +301,14 @@ impl Authorizer for Access {
         }
     }
 
+    fn check_function(&self, database: &str, name: &str) -> SqlResult<()> {
+        let held = self.on_routine(database, RoutineKind::Function, name);
+        match self.is_unlimited() || held.contains(Privileges::EXECUTE) {
+            true => Ok(()),
+            false => Err(self.routine_denied("execute", database, name)),
+        }
+    }
+
     fn table_denied(&self, command: &str, table: &str) -> SqlError {
         SqlError::new(
             ErrorKind::TableAccessDenied,

@@ -218,6 +218,18 @@ impl DefinitionScope<'_> {
     }
 }
 
+impl DefinitionScope<'_> {
+    fn disallowed_function(&self, name: &str) -> SqlError {
+        let kind = match self.place {
+            Place::KeyPart(_) => return self.disallowed(),
+            Place::Generated(_) => ErrorKind::GeneratedColumnNamedFunctionNotAllowed,
+            Place::Default(_) => ErrorKind::DefaultValFunctionNotAllowed,
+            Place::Check(_) => ErrorKind::CheckConstraintFunctionNotAllowed,
+        };
+        SqlError::new(kind, &[&self.subject(), &name])
+    }
+}
+
 impl Scope for DefinitionScope<'_> {
     fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
         if name.table.as_ref().is_some_and(|table| table.as_str() != self.def.name) {
@@ -254,13 +266,12 @@ impl Scope for DefinitionScope<'_> {
     }
 
     fn insert_value(&mut self, _column: &ast::ColumnName) -> SqlResult<Expr> {
-        let kind = match self.place {
-            Place::KeyPart(_) => return Err(self.disallowed()),
-            Place::Generated(_) => ErrorKind::GeneratedColumnNamedFunctionNotAllowed,
-            Place::Default(_) => ErrorKind::DefaultValFunctionNotAllowed,
-            Place::Check(_) => ErrorKind::CheckConstraintFunctionNotAllowed,
-        };
-        Err(SqlError::new(kind, &[&self.subject(), &"values"]))
+        Err(self.disallowed_function("values"))
+    }
+
+    /// Whatever is no function of the server's is taken for one.
+    fn stored_function(&mut self, call: &ast::FunctionCall) -> SqlResult<Option<Arc<dyn Subquery>>> {
+        Err(self.disallowed_function(&format!("`{}`", call.name.as_str())))
     }
 
     fn subquery(&mut self, _query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {

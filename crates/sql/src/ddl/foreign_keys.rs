@@ -345,6 +345,9 @@ impl SchemaChange<'_> {
 
     /// Gives a table its new name, here and where others refer to it.
     pub fn rename_table(&mut self, old: &TableDef, database: &str, name: &str) -> SqlResult<()> {
+        if !old.triggers.is_empty() && old.database != database {
+            return Err(ErrorKind::TrgInWrongSchema.into());
+        }
         let mut new = TableDef {
             database: database.to_owned(),
             name: name.to_owned(),

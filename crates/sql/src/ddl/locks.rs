@@ -204,6 +204,17 @@ impl Session {
             Statement::AlterTable(alter) => self.alters(&mut objects, &alter.table, &alter.actions, catalog)?,
             Statement::CreateRoutine(create) => objects.stay_in(self.qualified(&create.name)?.0),
             Statement::AlterRoutine(alter) => objects.stay_in(self.qualified(&alter.name)?.0),
+            Statement::CreateTrigger(create) => {
+                let (database, _) = self.qualified(&create.name)?;
+                objects.change(self.qualified(&super::triggers::subject(create, &database))?);
+            }
+            Statement::DropObject(drop) if drop.kind == ast::DropKind::Trigger => {
+                let (database, name) = self.qualified(&drop.name)?;
+                match catalog.trigger(&database, &name) {
+                    Some((table, _)) => objects.change(name_of(table)),
+                    None => objects.stay_in(database),
+                }
+            }
             Statement::DropObject(drop) => objects.stay_in(self.qualified(&drop.name)?.0),
             // There is nothing of this kind to be locked.
             _ => {}

@@ -16,6 +16,7 @@ mod online;
 pub(crate) mod programs;
 mod table_def;
 mod temporary;
+mod triggers;
 pub(crate) mod views;
 
 use std::sync::Arc;
@@ -176,8 +177,10 @@ impl Session {
             Statement::DropObject(drop) => match drop.kind {
                 ast::DropKind::Procedure => self.drop_routine(RoutineKind::Procedure, drop, locks, host)?,
                 ast::DropKind::Function => self.drop_routine(RoutineKind::Function, drop, locks, host)?,
-                ast::DropKind::Trigger | ast::DropKind::Event => self.drop_object(drop)?,
+                ast::DropKind::Trigger => self.drop_trigger(drop, locks, host)?,
+                ast::DropKind::Event => self.drop_object(drop)?,
             },
+            Statement::CreateTrigger(create) => self.create_trigger(create, locks, host)?,
             Statement::CreateRoutine(create) => self.create_routine(create, locks, host)?,
             Statement::AlterRoutine(alter) => self.alter_routine(alter, locks, host)?,
             Statement::RenameTable(renames) => self.rename_tables(renames, locks, host)?,
@@ -296,6 +299,7 @@ impl Session {
                     database: database.clone(),
                     name: name.clone(),
                     foreign_keys: Vec::new(),
+                    triggers: Vec::new(),
                     ..TableDef::clone(&other.def)
                 };
                 (def, TableOptions::default())
@@ -374,10 +378,7 @@ impl Session {
     /// There are no triggers and events: what is to be dropped does not exist.
     fn drop_object(&mut self, drop: &ast::DropObject) -> SqlResult<()> {
         let (_, name) = self.qualified(&drop.name)?;
-        let absent = match drop.kind {
-            ast::DropKind::Event => SqlError::new(ErrorKind::EventDoesNotExist, &[&name]),
-            _ => ErrorKind::TrgDoesNotExist.into(),
-        };
+        let absent = SqlError::new(ErrorKind::EventDoesNotExist, &[&name]);
         if !drop.if_exists {
             return Err(absent);
         }

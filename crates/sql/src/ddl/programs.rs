@@ -21,10 +21,10 @@ impl Session {
         locks: ObjectLocks,
         host: &dyn Host,
     ) -> SqlResult<()> {
-        if create.kind == ast::RoutineKind::Function {
-            return Err(SqlError::not_supported("CREATE FUNCTION"));
+        match create.kind {
+            ast::RoutineKind::Procedure => self.check_level(Feature::Programs, "stored programs")?,
+            ast::RoutineKind::Function => self.check_level(Feature::FunctionsAndTriggers, "stored functions")?,
         }
-        self.check_level(Feature::Programs, "stored programs")?;
         let (database, name) = self.qualified(&create.name)?;
         check_name(&name, ErrorKind::SpWrongName)?;
         let kind = kind_of(create.kind);

@@ -86,6 +86,7 @@ pub(super) fn empty_table(
         kept_options: options.kept.clone(),
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        triggers: Vec::new(),
         created_at: 0,
         visible_from: Timestamp::ZERO,
         next_index_id: 1,

@@ -149,6 +149,7 @@ impl Session {
                         database,
                         name,
                         foreign_keys: Vec::new(),
+                        triggers: Vec::new(),
                         ..other
                     },
                     None,

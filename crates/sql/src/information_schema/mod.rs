@@ -55,6 +55,8 @@ pub enum ColumnKind {
     Moment,
     /// With microseconds.
     FineMoment,
+    /// In hundredths of seconds.
+    Hundredths,
 }
 
 impl ColumnKind {
@@ -69,6 +71,7 @@ impl ColumnKind {
             ColumnKind::Signed => SqlType::bigint(),
             ColumnKind::Real => SqlType::double(),
             ColumnKind::Moment => SqlType::datetime(0),
+            ColumnKind::Hundredths => SqlType::timestamp(2),
             ColumnKind::FineMoment => SqlType::datetime(6),
         }
     }

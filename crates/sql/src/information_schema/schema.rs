@@ -102,6 +102,12 @@ pub(crate) fn moment(seconds: i64, source: &Source<'_>) -> Value {
     local_time(seconds * 1_000_000, 0, source)
 }
 
+/// In hundredths of seconds.
+pub(crate) fn hundredths(micros: i64, source: &Source<'_>) -> Value {
+    let at = UnixTime { micros, fsp: 6 }.truncate(2);
+    local_time(at.micros, 2, source)
+}
+
 pub(super) fn fine_moment(micros: i64, source: &Source<'_>) -> Value {
     local_time(micros, 6, source)
 }

@@ -1,10 +1,10 @@
 //! Every virtual table: its name and columns as in MySQL 8.0, and who gives its rows.
 
-use super::ColumnKind::{FineMoment, LongText, Moment, Name, Number, Signed, Text};
+use super::ColumnKind::{FineMoment, Hundredths, LongText, Moment, Name, Number, Signed, Text};
 use super::{
     ColumnKind, VirtualColumn, VirtualTable, accounts, grants, keywords, memory, no_rows, schema, server, users, views,
 };
-use crate::program::shown;
+use crate::program::{shown, shown_triggers};
 
 const fn column(name: &'static str, kind: ColumnKind) -> VirtualColumn {
     VirtualColumn { name, kind }
@@ -175,10 +175,10 @@ pub static TABLES: &[VirtualTable] = &[
             "EVENT_OBJECT_CATALOG" Name, "EVENT_OBJECT_SCHEMA" Name, "EVENT_OBJECT_TABLE" Name,
             "ACTION_ORDER" Number, "ACTION_CONDITION" LongText, "ACTION_STATEMENT" LongText, "ACTION_ORIENTATION" Text(3),
             "ACTION_TIMING" Text(6), "ACTION_REFERENCE_OLD_TABLE" Text(64), "ACTION_REFERENCE_NEW_TABLE" Text(64),
-            "ACTION_REFERENCE_OLD_ROW" Text(3), "ACTION_REFERENCE_NEW_ROW" Text(3), "CREATED" Moment, "SQL_MODE" Text(512),
+            "ACTION_REFERENCE_OLD_ROW" Text(3), "ACTION_REFERENCE_NEW_ROW" Text(3), "CREATED" Hundredths, "SQL_MODE" Text(512),
             "DEFINER" Text(288), "CHARACTER_SET_CLIENT" Text(64), "COLLATION_CONNECTION" Text(64), "DATABASE_COLLATION" Text(64),
         ],
-        no_rows,
+        shown_triggers::triggers,
     ),
     of_schema(
         "EVENTS",

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use catalog::{Privileges, RoutineDef, RoutineKind};
+use catalog::{Privileges, ProgramContext, RoutineDef, RoutineKind, TableDef, TriggerDef};
 use parser::ast::{self, ParamMode};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
-use super::name_of;
+use super::is_same;
 use super::run::Run;
 use crate::accounts::rights::AccountName;
 use crate::host::Host;
@@ -44,6 +44,36 @@ struct Identity {
     current_user: String,
     current_role: String,
     host: String,
+}
+
+/// Of a program: where it is, whose rights it runs with, and what it was defined under.
+pub(super) struct Owner<'a> {
+    database: &'a str,
+    /// Whose rights count, where they are not those of who runs it.
+    definer: Option<&'a (String, String)>,
+    context: &'a ProgramContext,
+    /// Of a routine: its definer must be allowed to run it.
+    routine: Option<&'a Arc<RoutineDef>>,
+}
+
+impl<'a> Owner<'a> {
+    pub fn of_routine(def: &'a Arc<RoutineDef>) -> Owner<'a> {
+        Owner {
+            database: &def.database,
+            definer: def.characteristics.definer_security.then_some(&def.definer),
+            context: &def.context,
+            routine: Some(def),
+        }
+    }
+
+    pub fn of_trigger(table: &'a TableDef, trigger: &'a TriggerDef) -> Owner<'a> {
+        Owner {
+            database: &table.database,
+            definer: Some(&trigger.definer),
+            context: &trigger.context,
+            routine: None,
+        }
+    }
 }
 
 impl Session {
@@ -117,7 +147,7 @@ impl Session {
                 return Err(SqlError::new(ErrorKind::SpDoesNotExist, &[&"PROCEDURE", &named]));
             }
         };
-        let program = self.program_of(&def)?;
+        let program = self.programs.kept.routine(&def)?;
         let (expected, got) = (program.parameters.len(), call.args.len());
         if expected != got {
             let named = format!("{database}.{}", def.name);
@@ -139,7 +169,7 @@ impl Session {
                 run.frame.values[at] = self.converted(value, &program.types[at], &program.slots[at].name)?;
             }
         }
-        self.enter(&def)?;
+        self.enter(&Owner::of_routine(&def))?;
         let outcome = self.run_program(&mut run, host, sink);
         self.leave();
         outcome?;
@@ -172,8 +202,8 @@ impl Session {
 
     /// 1456 for a procedure that runs already, more often than `max_sp_recursion_depth` says.
     fn check_depth(&self, def: &RoutineDef) -> SqlResult<()> {
-        let name = name_of(def);
-        let running = self.programs.calls.iter().filter(|running| **running == name).count();
+        let running = self.programs.calls.iter().flatten();
+        let running = running.filter(|running| is_same(running, def)).count();
         if running == 0 {
             return Ok(());
         }
@@ -184,10 +214,10 @@ impl Session {
         }
     }
 
-    /// From here on the session is in the routine's database, under its modes, and, if it says so, with its definer's rights.
-    fn enter(&mut self, def: &RoutineDef) -> SqlResult<()> {
-        let identity = self.identity_for(def)?;
-        let context = &def.context;
+    /// From here on the session is in the program's database, under its modes, and, if it says so, with its definer's rights.
+    pub(super) fn enter(&mut self, owner: &Owner<'_>) -> SqlResult<()> {
+        let identity = self.identity_for(owner)?;
+        let context = owner.context;
         let wanted: [(&'static str, &str); 4] = [
             ("sql_mode", &context.sql_mode),
             ("character_set_client", &context.client_charset),
@@ -204,16 +234,16 @@ impl Session {
             // What it sets itself does not last, either.
             before.push((name, known));
         }
-        let database = match self.database.as_deref() == Some(&*def.database) {
+        let database = match self.database.as_deref() == Some(owner.database) {
             true => self.database.clone(),
-            false => self.database.replace(def.database.as_str().into()),
+            false => self.database.replace(owner.database.into()),
         };
         self.programs.before.push(Before {
             database,
             variables: before,
             identity,
         });
-        self.programs.calls.push(name_of(def));
+        self.programs.calls.push(owner.routine.cloned());
         Ok(())
     }
 
@@ -257,9 +287,11 @@ impl Session {
 
     /// Makes the session its definer's, where the routine runs with his rights; 1449 where there is no such account, 1370 where he may
     /// not run it. Gives what it was.
-    fn identity_for(&mut self, def: &RoutineDef) -> SqlResult<Option<Identity>> {
-        let (user, host) = &def.definer;
-        if !def.characteristics.definer_security || self.options.account.name() == (user, host) {
+    fn identity_for(&mut self, owner: &Owner<'_>) -> SqlResult<Option<Identity>> {
+        let Some((user, host)) = owner.definer else {
+            return Ok(None);
+        };
+        if self.options.account.name() == (user, host) {
             return Ok(None);
         }
         let catalog = self.engine.catalog();
@@ -279,10 +311,12 @@ impl Session {
             host: std::mem::replace(&mut self.options.host, host.clone()),
         };
         self.access = None;
-        let name = ast::TableName::new(Some(&def.database), &def.name);
-        if let Err(error) = self.check_execute(def.kind, &name) {
-            self.take_identity(identity);
-            return Err(error);
+        if let Some(def) = owner.routine {
+            let name = ast::TableName::new(Some(&def.database), &def.name);
+            if let Err(error) = self.check_execute(def.kind, &name) {
+                self.take_identity(identity);
+                return Err(error);
+            }
         }
         Ok(Some(identity))
     }

@@ -12,6 +12,7 @@
 //! Handlers are found by the scope that an operation stands in, as MySQL finds them: a scope is a block, or the body of a handler,
 //! from which the block's own handlers cannot be seen.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use parser::UserVariables;
@@ -26,12 +27,19 @@ use crate::plan_cache::PlanText;
 pub struct Program {
     pub parameters: Vec<Parameter>,
     pub slots: Vec<Variable>,
+    /// The slots that are columns of OLD and NEW, of a trigger.
+    pub rows: Vec<RowColumn>,
     /// Of the slots.
     pub types: Arc<[SqlType]>,
     pub returns: Option<SqlType>,
     pub cursors: Vec<CursorCode>,
     pub ops: Vec<Op>,
     pub scopes: Vec<ScopeCode>,
+    /// Slots that something is assigned to, and those that expressions read.
+    pub targets: HashSet<u32>,
+    pub read: HashSet<u32>,
+    /// Whether it may change or lock rows: by itself, or by what it calls.
+    pub changes_rows: bool,
 }
 
 /// A parameter has the slot of its position.
@@ -43,6 +51,23 @@ pub struct Parameter {
 #[derive(Debug)]
 pub struct Variable {
     pub name: String,
+}
+
+/// A column of OLD or NEW.
+#[derive(Debug)]
+pub struct RowColumn {
+    pub slot: usize,
+    pub side: RowSide,
+    /// Of the table.
+    pub column: usize,
+    pub is_read: bool,
+    pub is_set: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowSide {
+    Old,
+    New,
 }
 
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! From the tree of a stored program to its operations.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use catalog::{RoutineDef, RoutineKind};
+use catalog::{RoutineDef, RoutineKind, TableDef, TriggerDef};
 use parser::UserVariables;
 use parser::ast::{
     self, BinaryOp, Block, Expr, HandlerKind, Local, LoopKind, Part, RoutineType, SlotKind, SqlStep, Statement, Step,
@@ -10,7 +11,9 @@ use parser::ast::{
 use types::collation::CollationId;
 use types::{CharsetId, ErrorKind, SqlError, SqlResult, SqlType};
 
-use super::code::{CursorCode, ExprCode, HandlerCode, Op, OpKind, Parameter, Program, ScopeCode, SqlCode, Variable};
+use super::code::{
+    CursorCode, ExprCode, HandlerCode, Op, OpKind, Parameter, Program, RowColumn, RowSide, ScopeCode, SqlCode, Variable,
+};
 use crate::ddl::column_type;
 use crate::ddl::programs::kind_of;
 use crate::expr::sql_mode::SqlMode;
@@ -53,35 +56,113 @@ pub fn routine(def: &RoutineDef) -> SqlResult<Program> {
             def.database, def.name
         )));
     };
-    let identity = format!("{}\0{}\0{}", def.kind.as_str(), def.database, def.name);
-    compile(&create, program, def.context.database, &identity)
+    // Another routine of that name has other statements.
+    let identity = format!(
+        "{}\0{}\0{}\0{}",
+        def.kind.as_str(),
+        def.database,
+        def.name,
+        def.created_at
+    );
+    let collation = def.context.database;
+    let kind = match kind_of(create.kind) {
+        RoutineKind::Procedure => Kind::Procedure,
+        RoutineKind::Function => Kind::Function,
+    };
+    let returns = create.returns.as_ref();
+    let returns = returns.map(|ty| type_of("", ty, collation)).transpose()?;
+    let type_of_slot = |slot: &ast::Slot| match &slot.kind {
+        SlotKind::Variable(ty) => type_of(&slot.name, ty, collation),
+        SlotKind::Old | SlotKind::New => Err(SqlError::internal("a row in a routine")),
+    };
+    let compiled = compile(kind, program, type_of_slot, &identity)?;
+    Ok(Program {
+        parameters: create
+            .params
+            .iter()
+            .map(|param| Parameter { mode: param.mode })
+            .collect(),
+        returns,
+        ..compiled
+    })
 }
 
-/// Compiles a routine whose text has been read.
-pub fn compile(
-    create: &ast::CreateRoutine,
+/// The text of a trigger, as it is read again.
+fn source_of_trigger(table: &TableDef, def: &TriggerDef) -> String {
+    format!(
+        "CREATE TRIGGER {} {} {} ON {} FOR EACH ROW {}",
+        quoted(&def.name),
+        def.timing.as_str(),
+        def.event.as_str(),
+        quoted(&table.name),
+        def.body
+    )
+}
+
+/// Reads and compiles a trigger. 1054 for a column that its table does not have.
+pub fn trigger(table: &TableDef, def: &TriggerDef) -> SqlResult<Program> {
+    let mode = SqlMode::parse(&def.context.sql_mode).unwrap_or_default();
+    let text = source_of_trigger(table, def);
+    let read = parser::parse_program(text.as_bytes(), mode.for_parser());
+    governor::check()?;
+    let (statement, program) = read.map_err(|error| crate::errors::parse_error(&error))?;
+    let (Statement::CreateTrigger(_), Some(program)) = (statement, program) else {
+        let named = format!("{}.{} is no trigger", table.database, def.name);
+        return Err(SqlError::internal(named));
+    };
+    let mut rows = Vec::new();
+    for (at, slot) in program.slots.iter().enumerate() {
+        let (side, row) = match slot.kind {
+            SlotKind::Variable(_) => continue,
+            SlotKind::Old => (RowSide::Old, "OLD"),
+            SlotKind::New => (RowSide::New, "NEW"),
+        };
+        let column = table.column(&slot.name).filter(|column| !table.columns[*column].hidden);
+        let column = column.ok_or_else(|| SqlError::new(ErrorKind::BadField, &[&slot.name.as_str(), &row]))?;
+        rows.push(RowColumn {
+            slot: at,
+            side,
+            column,
+            is_read: false,
+            is_set: false,
+        });
+    }
+    let identity = format!("TRIGGER\0{}\0{}\0{}", table.database, def.name, def.created_at);
+    let type_of_slot = |slot: &ast::Slot| match &slot.kind {
+        SlotKind::Variable(ty) => type_of(&slot.name, ty, def.context.database),
+        SlotKind::Old | SlotKind::New => {
+            let column = table.column(&slot.name).expect("looked for above");
+            Ok(table.columns[column].ty.clone())
+        }
+    };
+    let mut compiled = compile(Kind::Trigger, program, type_of_slot, &identity)?;
+    for column in &mut rows {
+        let slot = column.slot as u32;
+        column.is_set = compiled.targets.contains(&slot);
+        column.is_read = !column.is_set || compiled.read.contains(&slot);
+    }
+    compiled.rows = rows;
+    Ok(compiled)
+}
+
+/// Compiles a program that has been read.
+fn compile(
+    kind: Kind,
     program: ast::Program,
-    collation: CollationId,
+    type_of_slot: impl Fn(&ast::Slot) -> SqlResult<SqlType>,
     identity: &str,
 ) -> SqlResult<Program> {
     let mut slots = Vec::with_capacity(program.slots.len());
     let mut types = Vec::with_capacity(program.slots.len());
     for slot in &program.slots {
-        let SlotKind::Variable(ty) = &slot.kind else {
-            return Err(SqlError::not_supported("rows of triggers"));
-        };
-        types.push(type_of(&slot.name, ty, collation)?);
+        types.push(type_of_slot(slot)?);
         slots.push(Variable {
             name: slot.name.as_str().to_owned(),
         });
     }
-    let returns = match &create.returns {
-        Some(ty) => Some(type_of("", ty, collation)?),
-        None => None,
-    };
     let mut compiler = Compiler {
         identity,
-        kind: kind_of(create.kind),
+        kind,
         ops: Vec::new(),
         scopes: vec![ScopeCode {
             parent: None,
@@ -95,13 +176,15 @@ pub fn compile(
         types,
         user_variables: program.user_variables,
         texts: 0,
+        changes_rows: false,
+        targets: HashSet::new(),
+        read: HashSet::new(),
     };
     compiler.step(program.body)?;
     compiler.emit(OpKind::End);
     let mut cursors = Vec::with_capacity(program.cursors.len());
     for cursor in program.cursors {
         let statement = Statement::Query(cursor.query);
-        compiler.check(&statement)?;
         cursors.push(CursorCode {
             query: compiler.sql(SqlStep {
                 statement,
@@ -110,15 +193,15 @@ pub fn compile(
         });
     }
     Ok(Program {
-        parameters: create
-            .params
-            .iter()
-            .map(|param| Parameter { mode: param.mode })
-            .collect(),
+        parameters: Vec::new(),
+        returns: None,
+        rows: Vec::new(),
+        targets: compiler.targets,
+        read: compiler.read,
         slots: compiler.slots,
         types: compiler.types.into(),
-        returns,
         cursors,
+        changes_rows: compiler.changes_rows,
         ops: compiler.ops,
         scopes: compiler.scopes,
     })
@@ -132,7 +215,7 @@ pub fn type_of(name: &str, ty: &RoutineType, collation: CollationId) -> SqlResul
 
 struct Compiler<'a> {
     identity: &'a str,
-    kind: RoutineKind,
+    kind: Kind,
     ops: Vec<Op>,
     scopes: Vec<ScopeCode>,
     scope: usize,
@@ -145,6 +228,20 @@ struct Compiler<'a> {
     user_variables: UserVariables,
     /// Statements so far: each has a text of its own among the cached plans.
     texts: usize,
+    /// A statement may change or lock rows, or a function is called that might.
+    changes_rows: bool,
+    /// Slots that something is assigned to.
+    targets: HashSet<u32>,
+    /// Slots that expressions read.
+    read: HashSet<u32>,
+}
+
+/// What kind of program is compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Procedure,
+    Function,
+    Trigger,
 }
 
 struct LabelCode {
@@ -207,6 +304,7 @@ impl Compiler<'_> {
                 self.emit(OpKind::Sql(code));
             }
             Step::Set { target, value } => {
+                self.targets.insert(target.slot);
                 let value = self.expr(value);
                 self.emit(OpKind::Set { target, value });
             }
@@ -241,6 +339,7 @@ impl Compiler<'_> {
                 self.emit(OpKind::Open(cursor));
             }
             Step::Fetch { cursor, into } => {
+                self.targets.extend(into.iter().map(|local| local.slot));
                 self.emit(OpKind::Fetch { cursor, into });
             }
             Step::Close(cursor) => {
@@ -445,6 +544,8 @@ impl Compiler<'_> {
     fn expr(&mut self, mut tree: Expr) -> ExprCode {
         let mut seen = Seen::default();
         seen.expr(&mut tree);
+        self.changes_rows |= seen.calls_function;
+        self.read.extend(seen.locals.drain(..));
         if seen.has_subquery {
             // What is in it is not looked at.
             seen.user_variables = self.user_variables;
@@ -470,10 +571,19 @@ impl Compiler<'_> {
     fn sql(&mut self, step: SqlStep) -> SqlCode {
         let mut statement = step.statement;
         let mut into = Vec::new();
+        self.changes_rows |= match &statement {
+            Statement::Query(query) => !query.locks.is_empty(),
+            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Call(_) => true,
+            _ => false,
+        };
         if let Statement::Query(query) = &mut statement
             && let Some(ast::SelectInto::Variables(targets)) = query.into.as_deref()
         {
             into = targets.clone();
+            self.targets.extend(into.iter().filter_map(|target| match target {
+                ast::IntoVar::Local(local) => Some(local.slot),
+                _ => None,
+            }));
             query.into = None;
         }
         SqlCode {
@@ -488,16 +598,23 @@ impl Compiler<'_> {
     fn check(&self, statement: &Statement) -> SqlResult<()> {
         if let Statement::Set(items) = statement {
             items.iter().try_for_each(check_variable)?;
+            let is_autocommit =
+                |item: &ast::SetItem| matches!(item, ast::SetItem::Variable { name, .. } if name.is("autocommit"));
+            if self.kind != Kind::Procedure && items.iter().any(is_autocommit) {
+                return Err(ErrorKind::SpCantSetAutocommit.into());
+            }
         }
-        let is_part_of_statement = self.kind == RoutineKind::Function;
+        let (is_part_of_statement, named) = match self.kind {
+            Kind::Procedure => (false, "procedure"),
+            Kind::Function => (true, "function"),
+            Kind::Trigger => (true, "trigger"),
+        };
         match in_programs(statement) {
             InPrograms::Allowed => Ok(()),
             InPrograms::Refused(name) => Err(SqlError::new(ErrorKind::SpBadStatement, &[&name])),
             InPrograms::Changes(kind) => Err(SqlError::new(ErrorKind::SpNoDropSp, &[&kind])),
             InPrograms::Creates(kind) => Err(SqlError::new(ErrorKind::SpNoRecursiveCreate, &[&kind])),
-            InPrograms::ReturnsRows if is_part_of_statement => {
-                Err(SqlError::new(ErrorKind::SpNoRetset, &[&"function"]))
-            }
+            InPrograms::ReturnsRows if is_part_of_statement => Err(SqlError::new(ErrorKind::SpNoRetset, &[&named])),
             InPrograms::Commits if is_part_of_statement => Err(ErrorKind::CommitNotAllowedInSfOrTrg.into()),
             InPrograms::NotInStatements(name) if is_part_of_statement => {
                 Err(SqlError::new(ErrorKind::StmtNotAllowedInSfOrTrg, &[&name]))
@@ -527,16 +644,21 @@ struct Seen {
     user_variables: UserVariables,
     is_query: bool,
     has_subquery: bool,
+    calls_function: bool,
+    locals: Vec<u32>,
 }
 
 impl Seen {
     fn expr(&mut self, expr: &mut Expr) {
         match expr {
             Expr::UserVar(_) => self.user_variables = self.user_variables.max(UserVariables::Read),
+            Expr::Local(local) => self.locals.push(local.slot),
             Expr::Assign(_) => self.user_variables = UserVariables::Assigned,
             // What is no function of the server's is one of the catalog.
             Expr::Function(call) => {
-                self.is_query |= call.schema.is_some() || crate::expr::functions::find(&call.name).is_none();
+                let is_stored = call.schema.is_some() || crate::expr::functions::find(&call.name).is_none();
+                self.is_query |= is_stored;
+                self.calls_function |= is_stored;
             }
             Expr::Aggregate(_) | Expr::Window(_) => self.is_query = true,
             _ => {}

@@ -14,26 +14,37 @@
 //! * [`run`]: one run, its frame and cursors;
 //! * [`conditions`]: handlers, SIGNAL, RESIGNAL, GET DIAGNOSTICS;
 //! * [`call`]: CALL, and whose rights and modes a routine runs under;
-//! * [`shown`]: SHOW CREATE and the rows of `information_schema`.
+//! * [`part`]: what runs as a part of a statement; [`function`]: functions, which expressions call;
+//! * [`trigger`]: triggers, which statements fire for the rows that they change;
+//! * [`shown`], [`shown_triggers`]: SHOW CREATE and the rows of `information_schema`.
 
 mod call;
 mod code;
 pub(crate) mod compile;
 mod conditions;
+mod function;
+mod part;
 mod run;
 pub(crate) mod shown;
+pub(crate) mod shown_triggers;
+mod trigger;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use catalog::{RoutineDef, RoutineKind};
+use catalog::RoutineDef;
 use parser::ast::{Ident, Statement};
-use types::{SqlResult, SqlType, Value};
+use types::{ErrorKind, SqlError, SqlResult, SqlType, TableId, Value};
 
 use crate::host::Host;
 use crate::result::{ResultSink, ServerStatus};
 use crate::session::parameters::Parameters;
-use crate::session::{Answer, Session};
+use crate::session::{Answer, Session, SharedWithParts};
+use crate::table::Table;
+
+pub(crate) use function::stored_function;
+pub(crate) use part::ProgramsOfStatement;
 
 /// Compiled routines that a session keeps; with more, it forgets all.
 const KEPT_MAX: usize = 256;
@@ -41,9 +52,9 @@ const KEPT_MAX: usize = 256;
 /// What a session knows of programs.
 #[derive(Default)]
 pub struct Programs {
-    kept: HashMap<RoutineName, (Arc<RoutineDef>, Arc<code::Program>)>,
-    /// The routines that are running, the outermost first.
-    calls: Vec<RoutineName>,
+    pub(crate) kept: SharedWithParts<Kept>,
+    /// The programs that are running, the outermost first; triggers have no name here.
+    calls: Vec<Option<Arc<RoutineDef>>>,
     /// The handlers at work, the outermost first.
     handled: Vec<conditions::Handled>,
     /// How many of them are of the routines around the one that runs.
@@ -54,6 +65,10 @@ pub struct Programs {
     frame: Option<Arc<FrameCopy>>,
     /// The variables that EXECUTE gives for the parameters of a CALL.
     pub using: Option<Vec<Ident>>,
+    /// The tables that the statements around a function use: it may not change them.
+    used: Vec<(TableId, String)>,
+    /// A part of a statement has set variables of the session.
+    pub has_set: bool,
     /// What the session was before the outermost routine that runs.
     before: Vec<call::Before>,
 }
@@ -73,14 +88,33 @@ impl FrameCopy {
     }
 }
 
-/// Database, kind and name in lower case.
-type RoutineName = (String, RoutineKind, String);
-
-fn name_of(def: &RoutineDef) -> RoutineName {
-    (def.database.clone(), def.kind, def.name.to_lowercase())
+/// Whether both are the same routine, which one of them may have been before it was altered.
+fn is_same(a: &RoutineDef, b: &RoutineDef) -> bool {
+    let names = || a.name.to_lowercase() == b.name.to_lowercase();
+    std::ptr::eq(a, b) || (a.kind == b.kind && a.database == b.database && names())
 }
 
 impl Programs {
+    /// What a part of a running statement knows.
+    pub(crate) fn part(&self) -> Programs {
+        Programs {
+            kept: self.kept.for_part(),
+            calls: self.calls.clone(),
+            used: self.used.clone(),
+            ..Programs::default()
+        }
+    }
+
+    /// 1442 for a change of a table that the statement around uses.
+    pub(crate) fn check_changed(&self, changed: &[Arc<Table>]) -> SqlResult<()> {
+        for table in changed {
+            if let Some((_, name)) = self.used.iter().find(|(used, _)| *used == table.id()) {
+                return Err(SqlError::new(ErrorKind::CantUpdateUsedTableInSfOrTrg, &[name]));
+            }
+        }
+        Ok(())
+    }
+
     /// The variables of the program that the running statement, which is neither a query nor a change of rows, stands in.
     pub(crate) fn frame(&self) -> Option<Arc<FrameCopy>> {
         self.frame.clone()
@@ -110,20 +144,29 @@ impl Session {
             other => Err(crate::session::of_another_runner(other)),
         }
     }
+}
 
+/// Compiled programs; shared by a session and the parts of its statements.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// By the place of the definition, which stays there while it is kept.
+    routines: RefCell<HashMap<usize, (Arc<RoutineDef>, Arc<code::Program>)>>,
+    triggers: RefCell<HashMap<TableId, Arc<trigger::TableTriggers>>>,
+}
+
+impl Kept {
     /// A routine, compiled; kept while its definition is the same.
-    fn program_of(&mut self, def: &Arc<RoutineDef>) -> SqlResult<Arc<code::Program>> {
-        let name = name_of(def);
-        if let Some((known, program)) = self.programs.kept.get(&name)
-            && Arc::ptr_eq(known, def)
-        {
+    fn routine(&self, def: &Arc<RoutineDef>) -> SqlResult<Arc<code::Program>> {
+        let place = Arc::as_ptr(def) as usize;
+        if let Some((_, program)) = self.routines.borrow().get(&place) {
             return Ok(program.clone());
         }
         let program = Arc::new(compile::routine(def)?);
-        if self.programs.kept.len() >= KEPT_MAX {
-            self.programs.kept.clear();
+        let mut kept = self.routines.borrow_mut();
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
         }
-        self.programs.kept.insert(name, (def.clone(), program.clone()));
+        kept.insert(place, (def.clone(), program.clone()));
         Ok(program)
     }
 }

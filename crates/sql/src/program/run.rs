@@ -22,6 +22,8 @@ use crate::statement_class::{Runner, class_of};
 pub(super) struct Run<'a> {
     pub program: &'a Program,
     pub frame: Frame,
+    /// Of a trigger: which slots have been assigned.
+    pub assigned: Vec<bool>,
     at: usize,
     cursors: Vec<Option<OpenCursor>>,
     /// Where each handler that is at work goes on.
@@ -47,6 +49,10 @@ impl<'a> Run<'a> {
             frame: Frame {
                 values: vec![Value::Null; program.slots.len()],
                 types: program.types.clone(),
+            },
+            assigned: match program.rows.is_empty() {
+                true => Vec::new(),
+                false => vec![false; program.slots.len()],
             },
             at: 0,
             cursors: program.cursors.iter().map(|_| None).collect(),
@@ -115,6 +121,10 @@ impl Session {
             };
             let condition = match &outcome {
                 Err(error) if conditions::ends_everything(error) => return Err(error.clone()),
+                // The transaction is the statement's, which is to end it.
+                Err(error) if self.transaction.is_part() && error.kind() == ErrorKind::LockDeadlock => {
+                    return Err(error.clone());
+                }
                 Err(error) => {
                     self.note_error(error);
                     Some(Warning {
@@ -366,6 +376,9 @@ impl Session {
         run.frame.values[slot] = Value::Null;
         let value = self.converted(value, &run.frame.types[slot], run.name_of(target))?;
         run.frame.values[slot] = value;
+        if let Some(assigned) = run.assigned.get_mut(slot) {
+            *assigned = true;
+        }
         Ok(())
     }
 

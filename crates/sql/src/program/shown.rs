@@ -29,7 +29,7 @@ pub fn type_text(ty: &SqlType) -> String {
 }
 
 /// `CREATE …` as MySQL prints it.
-fn create_text(def: &RoutineDef) -> String {
+pub fn create_text(def: &RoutineDef) -> String {
     let name = crate::show::create::name;
     let mut text = format!(
         "CREATE DEFINER={}@{} {} {}({})",

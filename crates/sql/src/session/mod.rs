@@ -11,7 +11,8 @@
 //! * [`handler`]: a table read row by row;
 //! * [`kill`]: KILL, of sessions of other nodes, too;
 //! * [`logged`]: what the logs of statements are told;
-//! * [`services`]: what functions ask of the session.
+//! * [`services`]: what functions ask of the session;
+//! * [`shared`]: what parts of a running statement have, too.
 
 mod answer;
 mod border;
@@ -29,6 +30,7 @@ mod retry;
 mod run_plan;
 mod services;
 mod set;
+mod shared;
 mod statement;
 mod table_locks;
 mod transaction;
@@ -56,7 +58,9 @@ use crate::variables::SessionVariables;
 use parameters::Parameters;
 use prepared::PreparedStatements;
 use services::SessionState;
+use shared::Shared;
 
+pub(crate) use self::shared::Shared as SharedWithParts;
 pub(crate) use self::transaction::wait_for_commit;
 pub use sql_api::session::{Encryption, Fetch, PreparedInfo, SessionAccount, SessionOptions};
 
@@ -72,7 +76,7 @@ pub struct Session {
     pub(crate) database: Option<Arc<str>>,
     pub(crate) variables: SessionVariables,
     pub(crate) transaction: SessionTransaction,
-    pub(crate) state: SessionState,
+    pub(crate) state: Shared<SessionState>,
     pub(crate) prepared: PreparedStatements,
     /// Of the last statement, for SHOW WARNINGS.
     pub(crate) warnings: Warnings,
@@ -81,7 +85,8 @@ pub struct Session {
     pub(crate) active_roles: Vec<AccountName>,
     /// Where its statements are counted, if they are limited.
     pub(crate) account_use: Option<Arc<AccountUse>>,
-    pub(crate) table_locks: TableLocks,
+    /// Shared with the parts of a running statement.
+    pub(crate) table_locks: Shared<TableLocks>,
     pub(crate) temporary: TemporaryTables,
     /// While EXPLAIN ANALYZE runs its query.
     pub(crate) analysis: Option<Box<Analysis>>,
@@ -96,7 +101,7 @@ impl Session {
     pub fn new(engine: Arc<Engine>, options: SessionOptions) -> SqlResult<Session> {
         let mut variables = SessionVariables::new(engine.globals());
         variables.set_client_collation(options.collation_id)?;
-        let state = SessionState::new(&options, engine.env().random.next_u64());
+        let state = Shared::new(SessionState::new(&options, engine.env().random.next_u64()));
         let mut session = Session {
             database: None,
             variables,
@@ -107,7 +112,7 @@ impl Session {
             access: None,
             active_roles: Vec::new(),
             account_use: engine.statement_counters(&options.account),
-            table_locks: TableLocks::default(),
+            table_locks: Shared::default(),
             temporary: TemporaryTables::default(),
             analysis: None,
             programs: Programs::default(),
@@ -275,12 +280,12 @@ impl Session {
     pub fn reset(&mut self) {
         self.forget_temporary_tables();
         self.transaction = SessionTransaction::default();
-        self.table_locks = TableLocks::default();
+        self.table_locks = Shared::default();
         self.give_up_named_locks();
         self.handlers = Handlers::default();
         self.variables = SessionVariables::new(self.engine.globals());
         let _ = self.variables.set_client_collation(self.options.collation_id);
-        self.state = SessionState::new(&self.options, self.engine.env().random.next_u64());
+        self.state = Shared::new(SessionState::new(&self.options, self.engine.env().random.next_u64()));
         self.activate_login_roles();
         self.close_all_statements();
         self.warnings.clear();
@@ -291,7 +296,7 @@ impl Session {
     pub fn recover(&mut self) {
         self.forget_temporary_tables();
         self.transaction = SessionTransaction::default();
-        self.table_locks = TableLocks::default();
+        self.table_locks = Shared::default();
         self.give_up_named_locks();
         self.leave_programs();
         self.handlers = Handlers::default();
@@ -399,8 +404,51 @@ impl Session {
     }
 }
 
+impl Session {
+    /// A session that runs stored programs as a part of the running statement: in its transaction, with the session's state.
+    pub(crate) fn part_of_statement(&self) -> Session {
+        let mut variables = self.variables.clone();
+        // The statement's.
+        variables.settings.insert_id = None;
+        Session {
+            engine: self.engine.clone(),
+            options: self.options.clone(),
+            database: self.database.clone(),
+            variables,
+            transaction: self.transaction.part(),
+            state: self.state.for_part(),
+            prepared: PreparedStatements::default(),
+            warnings: Warnings::with_limit(self.variables.settings.expressions.max_error_count),
+            access: self.access.clone(),
+            active_roles: self.active_roles.clone(),
+            account_use: None,
+            table_locks: self.table_locks.for_part(),
+            temporary: self.temporary.clone(),
+            analysis: None,
+            programs: self.programs.part(),
+            handlers: Handlers::default(),
+            ends: false,
+        }
+    }
+}
+
+impl Session {
+    /// Takes over what stays of a part of a statement: the variables that it has set, and whether it has ended the session.
+    fn take_changes_of(&mut self, part: &Session) {
+        self.ends |= part.ends;
+        if part.programs.has_set {
+            self.variables = part.variables.clone();
+            self.programs.has_set = self.transaction.is_part();
+        }
+    }
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
+        // What a part has is its statement's.
+        if self.transaction.is_part() {
+            return;
+        }
         self.log_command("Quit", |_| String::new());
         self.forget_temporary_tables();
         self.give_up_named_locks();

@@ -89,7 +89,11 @@ impl Session {
             let planner = Planner {
                 database: session.database.as_deref(),
                 params: types,
-                table_locks: Some(&session.table_locks),
+                table_locks: match session.transaction.is_part() {
+                    // What functions and triggers use need not be named in LOCK TABLES.
+                    true => None,
+                    false => Some(&*session.table_locks),
+                },
                 temporary: Some(&session.temporary),
                 views: OpenViews::to(purpose),
                 ..Planner::new(&*session.engine, &catalog, ctx.eval(), access.clone())
@@ -154,6 +158,7 @@ impl Session {
             without_tables: true,
             warning_count: self.warnings.count(),
             error_count: self.warnings.error_count(),
+            kept: &self.programs.kept,
         }
     }
 

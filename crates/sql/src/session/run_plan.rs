@@ -25,6 +25,7 @@ use crate::failpoint;
 use crate::host::Host;
 use crate::information_schema::SessionView;
 use crate::plan::{Plan, Planned};
+use crate::program::ProgramsOfStatement;
 use crate::result::{Done, ResultSink, ServerStatus};
 use crate::server_files::FileSource;
 use crate::statement_logs::Switches;
@@ -69,6 +70,8 @@ impl Session {
             compressed: self.options.compressed,
             host,
         });
+        let is_part = self.transaction.is_part();
+        let programs = ProgramsOfStatement::new(self, planned, transaction, host);
         let runtime = Runtime::new(
             self.engine.participant(),
             host,
@@ -77,8 +80,9 @@ impl Session {
         )
         .locking_reads(locks_reads)
         .beside(self.transaction.past_source())
-        .under(&self.table_locks)
+        .under(&*self.table_locks)
         .measuring(self.analysis.as_ref().map(|analysis| &analysis.measures))
+        .running(&programs)
         .showing(server_tables.as_ref().map(|tables| tables as &dyn ServerTables));
         let scope = match self.transaction.in_transaction() {
             true => StatementScope::InTransaction,
@@ -87,6 +91,9 @@ impl Session {
         let savepoint = {
             let mut transaction = transaction.borrow_mut();
             match plan {
+                // A part sees what its statement sees.
+                _ if is_part => transaction.savepoint(),
+                plan if !plan.is_change() && planned.uses.changes_by_functions => transaction.begin_locking_read(scope),
                 // What the client sends of a file cannot be read twice.
                 Plan::Load(_) => transaction.begin_statement(),
                 plan if plan.is_change() => transaction.begin_change(scope),
@@ -95,10 +102,11 @@ impl Session {
             }
         };
         let examined_before = transaction.borrow().examined();
-        let retry = transaction
-            .borrow()
-            .is_settling()
-            .then(|| RetryPoint::new(&self.state, &runtime));
+        let definitions = match is_part {
+            true => Definitions::AtOnce,
+            false => Definitions::WithRows,
+        };
+        let retry = (!is_part && transaction.borrow().is_settling()).then(|| RetryPoint::new(&self.state, &runtime));
         let (result, warnings) = loop {
             let ctx = StatementContext::new(&settings.expressions, &services, now)
                 .with_params(parameters.values)
@@ -106,16 +114,17 @@ impl Session {
                 .with_runner(&runtime);
             runtime.first_automatic_id.set(None);
             // Rows that are sent cannot be taken back, and it may run, or be planned, again.
-            let may_run_again = retry.is_some() || transaction.borrow().may_lock_later();
-            let mut held = (may_run_again && plan.is_locking_read()).then(|| HeldRows::new(runtime.query_memory()));
+            let may_run_again = !is_part && (retry.is_some() || transaction.borrow().may_lock_later());
+            let locks = plan.is_locking_read() || planned.uses.changes_by_functions && !plan.is_change();
+            let mut held = (may_run_again && locks).then(|| HeldRows::new(runtime.query_memory()));
             let target = match &mut held {
                 Some(held) => held as &mut dyn ResultSink,
                 None => &mut *sink,
             };
-            if plan.is_change() {
+            if plan.is_change() && !is_part {
                 transaction.borrow_mut().begin_claims();
             }
-            let mut result = lock_definitions(&self.engine, planned, &runtime, scope, catalog_version)
+            let mut result = lock_definitions(&self.engine, planned, &runtime, scope, definitions, catalog_version)
                 .and_then(|()| lock_tables(plan, &runtime).map_err(Failure::Error))
                 .and_then(|()| {
                     run_once(plan, &runtime, &ctx, target, status, self.engine.server_files()).map_err(Failure::Error)
@@ -127,12 +136,23 @@ impl Session {
                         .map(|()| answer)
                         .map_err(|stop| Failure::Error(stop.into()))
                 });
+            if is_part {
+                // What follows in the program would not see what it has to.
+                result = result.and_then(|answer| runtime.check_not_stale().map(|()| answer).map_err(Failure::Error));
+                let mut transaction = transaction.borrow_mut();
+                if result.is_err() {
+                    transaction.rollback_to(savepoint);
+                }
+                transaction.release(savepoint);
+                break (result, ctx.take_warnings());
+            }
             if result.is_err() {
                 // It may have failed for a definition that is out of date. Another error would say no more.
                 let _ = runtime.lock_later();
             }
             if transaction.borrow_mut().take_late_definitions() && self.engine.catalog_version() != catalog_version {
                 result = Err(Failure::SchemaChanged);
+                programs.undo();
             }
             let settled = match &result {
                 Err(failure) if failure.is_of_the_moment() || !transaction.borrow().is_stale() => Settled::Yes,
@@ -140,6 +160,7 @@ impl Session {
             };
             if settled != Settled::Yes {
                 transaction.borrow_mut().restart_statement(savepoint);
+                programs.undo();
                 if let Some(retry) = &retry {
                     retry.restore(&self.state, &runtime);
                 }
@@ -170,6 +191,10 @@ impl Session {
                 lock_waits: before.lock_waits + runtime.lock_waits.get(),
                 searches_without_index: before.searches_without_index || without_index,
             });
+        }
+        let changed = programs.into_changed();
+        if let Some(part) = changed {
+            self.take_changes_of(&part);
         }
         self.keep_warnings(warnings);
         result
@@ -216,6 +241,14 @@ fn lock_whole_tables(settled: Settled, runtime: &Runtime<'_>) -> SqlResult<()> {
     Ok(())
 }
 
+/// When a statement locks the definitions of what it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Definitions {
+    /// A part of another statement, which may not be planned again for them.
+    AtOnce,
+    WithRows,
+}
+
 /// Keeps DDL and LOCK TABLES away from what the statement uses until the transaction ends. A lone SELECT keeps nobody away, and only
 /// waits for whoever was there before it.
 fn lock_definitions(
@@ -223,6 +256,7 @@ fn lock_definitions(
     planned: &Planned,
     runtime: &Runtime<'_>,
     scope: StatementScope,
+    definitions: Definitions,
     catalog_version: u64,
 ) -> Result<(), Failure> {
     let changed = planned.changed_tables();
@@ -264,7 +298,11 @@ fn lock_definitions(
         .filter(|table| !table.id().is_local() && !runtime.holds(table))
     {
         has_locked = true;
-        let locked = runtime.lock_definition_later(LockKey::Definition(table.id()), LockMode::IntentionExclusive);
+        let (key, mode) = (LockKey::Definition(table.id()), LockMode::IntentionExclusive);
+        let locked = match definitions {
+            Definitions::AtOnce => runtime.lock_definition(key, mode),
+            Definitions::WithRows => runtime.lock_definition_later(key, mode),
+        };
         locked.map_err(Failure::Error)?;
     }
     let reads_unlocked = is_alone && !has_locked && planned.uses.tables.iter().any(|table| !table.id().is_local());

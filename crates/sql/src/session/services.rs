@@ -16,8 +16,9 @@ use crate::cluster_locks::{Asker, ClusterLocks};
 use crate::engine::Engine;
 use crate::errors::interrupted;
 use crate::expr::Services;
-use crate::expr::context::{RandomState, UserVariable};
+use crate::expr::context::{RandomState, StoredFunction, UserVariable};
 use crate::host::{Host, Interrupt, WaitEnd};
+use crate::program::Kept;
 use crate::variables::{self, Scope, SessionVariables};
 
 /// The part of a session that expressions can change while a statement runs.
@@ -102,6 +103,8 @@ pub struct SessionServices<'a> {
     /// Warnings and errors of the statement before, for `@@warning_count`.
     pub warning_count: u64,
     pub error_count: u64,
+    /// Stored functions that are compiled.
+    pub kept: &'a Kept,
 }
 
 impl Services for SessionServices<'_> {
@@ -195,6 +198,10 @@ impl Services for SessionServices<'_> {
             _ => variable.value(&self.variables.get(id)),
         };
         Ok((value, ty))
+    }
+
+    fn stored_function(&self, database: &str, name: &str, args: usize) -> SqlResult<Option<StoredFunction>> {
+        crate::program::stored_function(self.engine, self.kept, database, name, args)
     }
 
     fn random(&self) -> &RandomState {

@@ -305,6 +305,12 @@ impl Session {
             let level = variables::durability_named(&variable.parse(value)?);
             return self.transaction.set_next_durability(level);
         }
+        if self.transaction.is_part() {
+            if variable.name == "autocommit" {
+                return Err(ErrorKind::SpCantSetAutocommit.into());
+            }
+            self.programs.has_set = true;
+        }
         let was_autocommit = self.variables.settings.autocommit;
         match value {
             None => self.variables.set_default(id, self.engine.clone().globals())?,

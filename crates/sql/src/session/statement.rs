@@ -19,6 +19,7 @@ use super::Session;
 use super::parameters::Parameters;
 use super::past;
 use super::run_plan::Failure;
+use super::table_locks::LocksUser;
 use super::transaction::End;
 use crate::errors::{interrupted, is_for_another_leader, no_majority};
 use crate::exec::Answer;
@@ -82,6 +83,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
         let class = class_of(statement);
+        self.check_in_part(statement)?;
         self.prepare_to_run(class, host)?;
         self.check_statement(statement)?;
         match class.runner {
@@ -402,6 +404,7 @@ impl Session {
             self.engine.wait_until_visible(self.engine.catalog_version());
             failpoint::hit("statement.planned")?;
             if plan.is_change() {
+                self.programs.check_changed(plan.changed_tables())?;
                 let changed = || plan.changed_tables().iter().filter(|table| !table.id().is_local());
                 if changed().next().is_some() {
                     if self.check_server_writable().is_err() {
@@ -410,7 +413,11 @@ impl Session {
                         self.check_server_writable()?;
                     }
                     self.transaction.check_writable(&self.variables.settings)?;
-                    self.table_locks.check_change(changed())?;
+                    let user = match self.transaction.is_part() {
+                        true => LocksUser::Program,
+                        false => LocksUser::Session,
+                    };
+                    self.table_locks.check_change(changed(), user)?;
                 }
                 if self.variables.settings.safe_updates && plan.changes_without_key() {
                     return Err(SqlError::new(ErrorKind::UpdateWithoutKeyInSafeMode, &[&""]));

@@ -28,6 +28,15 @@ pub struct TableLocks {
     everything: Option<[Transaction; 2]>,
 }
 
+/// Who uses tables under LOCK TABLES.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocksUser {
+    /// The session's statements, which may use what is locked alone.
+    Session,
+    /// Functions and triggers, as parts of these.
+    Program,
+}
+
 struct Locked {
     list: Vec<LockedTable>,
     /// Holds the locks; dropping it gives them up.
@@ -56,7 +65,7 @@ impl TableLocks {
     }
 
     /// 1099 for a change of what is locked to be read, 1223 under the lock of everything.
-    pub fn check_change<'t>(&self, mut tables: impl Iterator<Item = &'t Arc<Table>>) -> SqlResult<()> {
+    pub fn check_change<'t>(&self, mut tables: impl Iterator<Item = &'t Arc<Table>>, user: LocksUser) -> SqlResult<()> {
         if self.everything.is_some() {
             return Err(ErrorKind::CantUpdateWithReadlock.into());
         }
@@ -65,7 +74,10 @@ impl TableLocks {
             let mut known = locked.list.iter().filter(|known| known.id == table.id());
             known.any(|known| known.writes)
         };
-        match tables.find(|table| !may_write(table)) {
+        // What a function or a trigger changes need not be named.
+        let is_free =
+            |table: &Arc<Table>| user == LocksUser::Program && locked.list.iter().all(|known| known.id != table.id());
+        match tables.find(|table| !may_write(table) && !is_free(table)) {
             Some(table) => Err(SqlError::new(ErrorKind::TableNotLockedForWrite, &[&table.def.name])),
             None => Ok(()),
         }
@@ -127,10 +139,17 @@ impl LockedTables for TableLocks {
 }
 
 impl Session {
+    /// To change them, which no part of a statement does.
+    fn own_table_locks(&mut self) -> &mut TableLocks {
+        self.table_locks
+            .get_mut()
+            .expect("the parts of a statement end with it")
+    }
+
     /// `LOCK TABLES`: commits, gives up what was locked, and locks anew.
     pub(super) fn lock_tables(&mut self, wanted: &[ast::LockTable], host: &dyn Host) -> SqlResult<()> {
         self.transaction.commit(host)?;
-        self.table_locks.tables = None;
+        self.own_table_locks().tables = None;
         let mut list = Vec::with_capacity(wanted.len());
         for lock in wanted {
             let (database, name) = self.qualified(&lock.table)?;
@@ -160,7 +179,7 @@ impl Session {
         if self.table_locks.everything.is_some() && list.iter().any(|table| table.writes) {
             return Err(ErrorKind::CantUpdateWithReadlock.into());
         }
-        self.table_locks.tables = Some(self.locked(list, host)?);
+        self.own_table_locks().tables = Some(self.locked(list, host)?);
         Ok(())
     }
 
@@ -202,13 +221,13 @@ impl Session {
 
     /// `UNLOCK TABLES`: commits, where tables were locked.
     pub(super) fn unlock_tables(&mut self, host: &dyn Host) -> SqlResult<()> {
-        self.table_locks.everything = None;
+        self.own_table_locks().everything = None;
         self.give_up_locked_tables(host)
     }
 
     /// `START TRANSACTION` gives up what LOCK TABLES holds, but not the lock of everything.
     pub(super) fn give_up_locked_tables(&mut self, host: &dyn Host) -> SqlResult<()> {
-        match self.table_locks.tables.take() {
+        match self.own_table_locks().tables.take() {
             Some(_) => self.transaction.commit(host),
             None => Ok(()),
         }
@@ -236,7 +255,7 @@ impl Session {
             return self.lock_tables(&locks.collect::<Vec<_>>(), host);
         }
         self.transaction.commit(host)?;
-        self.table_locks.everything = None;
+        self.own_table_locks().everything = None;
         // While it is held, no table comes or goes.
         let definitions = self.hold(&[(EVERYTHING, LockMode::Shared)], host)?;
         let catalog = self.engine.catalog();
@@ -245,7 +264,7 @@ impl Session {
         all.sort_unstable();
         let tables = all.into_iter().map(|id| (LockKey::Definition(id), LockMode::Shared));
         let tables = self.hold(&tables.collect::<Vec<_>>(), host)?;
-        self.table_locks.everything = Some([definitions, tables]);
+        self.own_table_locks().everything = Some([definitions, tables]);
         Ok(())
     }
 
@@ -261,7 +280,7 @@ impl Session {
             return define(self);
         }
         self.table_locks.check_definition(self, statement)?;
-        let Some(locked) = self.table_locks.tables.take() else {
+        let Some(locked) = self.own_table_locks().tables.take() else {
             return define(self);
         };
         let mut list = locked.list.clone();
@@ -275,7 +294,7 @@ impl Session {
                 true
             }
         });
-        self.table_locks.tables = Some(self.locked(list, host)?);
+        self.own_table_locks().tables = Some(self.locked(list, host)?);
         result
     }
 }

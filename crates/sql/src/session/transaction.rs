@@ -9,6 +9,7 @@ use store::LocalStore;
 use transaction::{self, Durability, Options, PastMoment, Savepoint, Transaction, WriteRule};
 use types::{ErrorKind, SqlError, SqlResult, Timestamp};
 
+use super::shared::Shared;
 use crate::engine::Engine;
 use crate::errors::commit_error;
 use crate::failpoint;
@@ -21,6 +22,8 @@ pub struct SessionTransaction {
     open: Option<Open>,
     /// `SET TRANSACTION` without a scope: for the next transaction only.
     next: Characteristics,
+    /// It is a running statement's: it is not ended here.
+    is_part: bool,
     /// Where the session's temporary tables are, once there was one.
     local: Option<LocalStore>,
     /// Where the query of the running INSERT reads the past.
@@ -38,7 +41,8 @@ struct Characteristics {
 }
 
 struct Open {
-    transaction: RefCell<Transaction>,
+    /// Shared with the parts of a running statement.
+    transaction: Shared<RefCell<Transaction>>,
     /// Begun by BEGIN or by a statement with autocommit off: goes on after the statement.
     explicit: bool,
     read_only: bool,
@@ -54,7 +58,35 @@ pub struct Stays {
     pub dropped: bool,
 }
 
+impl Open {
+    fn into_transaction(self) -> Transaction {
+        let alone = self.transaction.into_inner();
+        alone.expect("the parts of a statement end with it").into_inner()
+    }
+}
+
 impl SessionTransaction {
+    /// The transaction for a part of the running statement.
+    pub fn part(&self) -> SessionTransaction {
+        let open = self.open.as_ref().map(|open| Open {
+            transaction: open.transaction.for_part(),
+            explicit: true,
+            read_only: open.read_only,
+            savepoints: Vec::new(),
+            stays: Stays::default(),
+        });
+        SessionTransaction {
+            open,
+            is_part: true,
+            ..SessionTransaction::default()
+        }
+    }
+
+    /// Whether it is another statement's, which ends it.
+    pub fn is_part(&self) -> bool {
+        self.is_part
+    }
+
     /// Whether a transaction is open that outlives its statements.
     pub fn in_transaction(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.explicit)
@@ -98,6 +130,8 @@ impl SessionTransaction {
     #[inline]
     pub fn freshness(&self, engine: &Engine) -> Option<Freshness> {
         match &self.open {
+            // What it sees is the statement's.
+            Some(_) if self.is_part => None,
             Some(open) => open.transaction.borrow().freshness(),
             None if self.next.moment.is_some() => None,
             None => engine.participant().freshness(),
@@ -107,6 +141,7 @@ impl SessionTransaction {
     /// As [`freshness`](Self::freshness), of a statement that changes or locks rows.
     pub fn freshness_to_lock(&self, engine: &Engine) -> Option<Freshness> {
         match &self.open {
+            Some(_) if self.is_part => None,
             Some(open) => open.transaction.borrow().freshness_to_lock(),
             None => self.freshness(engine),
         }
@@ -115,6 +150,9 @@ impl SessionTransaction {
     /// As [`freshness`](Self::freshness), of a statement that only reads and may miss what was committed in the last `bound`: where the open
     /// transaction, if there is one, has written and locked nothing and does not lock what it reads.
     pub fn freshness_within(&self, bound: Duration, engine: &Engine) -> Option<Freshness> {
+        if self.is_part {
+            return None;
+        }
         let Some(open) = &self.open else {
             return match &self.next.moment {
                 Some(_) => None,
@@ -139,7 +177,7 @@ impl SessionTransaction {
 
     /// The open transaction, if there is one.
     pub fn current(&self) -> Option<&RefCell<Transaction>> {
-        self.open.as_ref().map(|open| &open.transaction)
+        self.open.as_ref().map(|open| &*open.transaction)
     }
 
     /// 1792 for a change in a read-only transaction.
@@ -186,7 +224,7 @@ impl SessionTransaction {
 
     fn open(&mut self, transaction: Transaction, explicit: bool, read_only: bool) {
         self.open = Some(Open {
-            transaction: RefCell::new(transaction),
+            transaction: Shared::new(RefCell::new(transaction)),
             explicit,
             read_only,
             savepoints: Vec::new(),
@@ -282,8 +320,11 @@ impl SessionTransaction {
 
     /// Commits what is open; the outcome is known when this returns.
     pub fn commit(&mut self, host: &dyn Host) -> SqlResult<()> {
+        if self.is_part {
+            return Err(ErrorKind::CommitNotAllowedInSfOrTrg.into());
+        }
         let Some(open) = self.open.take() else { return Ok(()) };
-        let mut transaction = open.transaction.into_inner();
+        let mut transaction = open.into_transaction();
         let local = transaction.has_local_changes().then(|| transaction.take_local());
         if transaction.has_writes() {
             failpoint::hit("commit.proposing")?;
@@ -315,13 +356,13 @@ impl SessionTransaction {
     /// `ROLLBACK`: others find the locks free when this returns.
     fn roll_back(&mut self, host: &dyn Host) {
         if let Some(open) = self.open.take() {
-            host.wait(std::pin::pin!(open.transaction.into_inner().rolled_back()));
+            host.wait(std::pin::pin!(open.into_transaction().rolled_back()));
         }
     }
 
     pub fn rollback(&mut self) {
         if let Some(open) = self.open.take() {
-            open.transaction.into_inner().rollback();
+            open.into_transaction().rollback();
         }
     }
 
@@ -336,6 +377,9 @@ impl SessionTransaction {
 
     /// After a failed statement, whose own changes are undone already: ends the transaction if nothing can follow.
     pub fn statement_failed(&mut self, error: &SqlError) {
+        if self.is_part {
+            return;
+        }
         let ends = matches!(error.kind(), ErrorKind::LockDeadlock | ErrorKind::UnknownCom);
         if ends || !self.in_transaction() {
             self.rollback();
@@ -350,7 +394,7 @@ impl SessionTransaction {
         self.for_statement(engine, settings);
         let open = self.open.as_mut().expect("begun above");
         open.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-        let savepoint = open.transaction.get_mut().savepoint();
+        let savepoint = open.transaction.borrow_mut().savepoint();
         open.savepoints.push((name.to_owned(), savepoint));
     }
 
@@ -361,14 +405,14 @@ impl SessionTransaction {
         if env::failpoints::goes_wrong("savepoint") {
             return Ok(());
         }
-        open.transaction.get_mut().rollback_to(open.savepoints[at].1);
+        open.transaction.borrow_mut().rollback_to(open.savepoints[at].1);
         Ok(())
     }
 
     /// `RELEASE SAVEPOINT name`: this one and later ones are gone, the changes stay.
     pub fn release_savepoint(&mut self, name: &str) -> SqlResult<()> {
         let (open, at) = self.find_savepoint(name)?;
-        open.transaction.get_mut().release(open.savepoints[at].1);
+        open.transaction.borrow_mut().release(open.savepoints[at].1);
         open.savepoints.truncate(at);
         Ok(())
     }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use catalog::{ColumnDef, ColumnDefault, DatabaseDef, GeneratedKind, IndexDef, IndexKind, TableDef, ViewDef};
+use catalog::{
+    ColumnDef, ColumnDefault, DatabaseDef, GeneratedKind, IndexDef, IndexKind, RoutineDef, TableDef, TriggerDef,
+    ViewDef,
+};
 use types::fulltext::TextRules;
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
@@ -69,6 +72,16 @@ pub fn create_table(table: &TableDef, next_id: u64) -> String {
         let _ = write!(text, " COMMENT={}", string(&table.comment));
     }
     text
+}
+
+/// A stored routine.
+pub fn create_routine(def: &RoutineDef) -> String {
+    crate::program::shown::create_text(def)
+}
+
+/// A trigger of the table.
+pub fn create_trigger(table: &TableDef, trigger: &TriggerDef) -> String {
+    crate::program::shown_triggers::create_text(table, trigger)
 }
 
 /// `CREATE VIEW` as MySQL 8.0 prints it. For a session whose database is the view's, names of tables there stand alone, so that the

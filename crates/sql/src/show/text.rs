@@ -38,6 +38,8 @@ struct Query {
     source: &'static str,
     fixed: String,
     order: &'static str,
+    /// The shown column that LIKE looks at, where that is not the first.
+    liked: Option<&'static str>,
 }
 
 impl Query {
@@ -48,6 +50,7 @@ impl Query {
             source,
             fixed: String::new(),
             order,
+            liked: None,
         }
     }
 
@@ -69,12 +72,12 @@ impl Query {
         if !self.order.is_empty() {
             inner += &format!(" ORDER BY {}", self.order);
         }
-        let first = self.columns[0].0.replace('`', "``");
+        let liked = self.liked.unwrap_or(&self.columns[0].0).replace('`', "``");
         match filter {
             None => inner,
             Some(ShowFilter::Like(pattern)) => {
                 let pattern = quoted(&String::from_utf8_lossy(pattern));
-                format!("SELECT * FROM ({inner}) AS shown WHERE `{first}` LIKE {pattern}")
+                format!("SELECT * FROM ({inner}) AS shown WHERE `{liked}` LIKE {pattern}")
             }
             Some(ShowFilter::Where(condition)) => format!("SELECT * FROM ({inner}) AS shown WHERE {condition}"),
         }
@@ -274,7 +277,8 @@ impl Session {
                 ];
                 query(Query::new("information_schema.PLUGINS", &columns, ""), None)
             }
-            Show::Triggers { filter, .. } => {
+            Show::Triggers { schema, filter, .. } => {
+                let database = self.shown_database(schema.as_ref())?;
                 let columns = [
                     ("Trigger", "TRIGGER_NAME"),
                     ("Event", "EVENT_MANIPULATION"),
@@ -288,7 +292,13 @@ impl Session {
                     ("collation_connection", "COLLATION_CONNECTION"),
                     ("Database Collation", "DATABASE_COLLATION"),
                 ];
-                query(Query::new("information_schema.TRIGGERS", &columns, ""), filter.as_ref())
+                let shown = Query::new("information_schema.TRIGGERS", &columns, "")
+                    .fixed(format!("TRIGGER_SCHEMA = {}", quoted(&database)));
+                let shown = Query {
+                    liked: Some("Table"),
+                    ..shown
+                };
+                query(shown, filter.as_ref())
             }
             Show::Events { filter, .. } => {
                 let columns = [

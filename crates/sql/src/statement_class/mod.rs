@@ -255,8 +255,9 @@ pub fn class_of(statement: &Statement) -> StatementClass {
         Statement::CreateIndex(_) => tables(Kind::CreateIndex),
         Statement::DropIndex(_) => tables(Kind::DropIndex),
         Statement::CreateView(_) | Statement::DropView(_) => schema(Kind::Other),
-        Statement::CreateTrigger(_) => missing().commits().not_prepared(),
-        Statement::CreateRoutine(_) | Statement::AlterRoutine(_) => schema(Kind::Other).not_prepared(),
+        Statement::CreateTrigger(_) | Statement::CreateRoutine(_) | Statement::AlterRoutine(_) => {
+            schema(Kind::Other).not_prepared()
+        }
         Statement::CreateEvent(_) | Statement::AlterEvent(_) => missing().commits().under_locks(Locks::Refused),
         Statement::DropObject(_) => schema(Kind::Other).not_prepared(),
         Statement::CreateLoadableFunction(_)

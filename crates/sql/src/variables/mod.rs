@@ -473,6 +473,7 @@ fn is_file_name(name: &str) -> bool {
 }
 
 /// A session's values: the globals at its beginning, and what it has set since.
+#[derive(Clone)]
 pub struct SessionVariables {
     inherited: Arc<[Arc<str>]>,
     own: Vec<(VariableId, Arc<str>)>,

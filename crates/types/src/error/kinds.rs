@@ -342,6 +342,10 @@ errors! {
     NonupdateableColumn = 1348 "HY000" "Column '%' is not updatable";
     ViewMerge = 1354 "HY000" "View merge algorithm can't be used here for now (assumed undefined algorithm)";
     ViewInvalid = 1356 "HY000" "View '%.%' references invalid table(s) or column(s) or function(s) or definer/invoker of view lack rights to use them";
+    TrgOnViewOrTempTable = 1361 "HY000" "Trigger's '%' is view or temporary table";
+    TrgInWrongSchema = 1435 "HY000" "Trigger in wrong schema";
+    ReferencedTrgDoesNotExist = 3011 "HY000" "Referenced trigger '%' for the given action time and event type does not exist.";
+    IfNotExistsTrgExistsAlready = 4099 "HY000" "Trigger '%' already exists on the table '%'.'%'.";
     TrgAlreadyExists = 1359 "HY000" "Trigger already exists";
     TrgDoesNotExist = 1360 "HY000" "Trigger does not exist";
     NoDefaultForField = 1364 "HY000" "Field '%' doesn't have a default value";
@@ -368,6 +372,7 @@ errors! {
     SpNoRetset = 1415 "0A000" "Not allowed to return a result set from a %";
     CantCreateGeometryObject = 1416 "22003" "Cannot get geometry object from data you send to the GEOMETRY field";
     CommitNotAllowedInSfOrTrg = 1422 "HY000" "Explicit or implicit commit is not allowed in stored function or trigger.";
+    SpCantSetAutocommit = 1445 "HY000" "Not allowed to set autocommit from a stored function or trigger";
     TooBigScale = 1425 "42000" "Too big scale % specified for column '%'. Maximum is %.";
     /// Arguments: precision, column, maximum.
     TooBigPrecision = 1426 "42000" "Too-big precision % specified for '%'. Maximum is %.";

@@ -276,6 +276,10 @@ impl Writer<'_, '_> {
             Expr::UserVar(_) | Expr::SystemVar(_) | Expr::Assign(_) | Expr::Param(_) | Expr::Local(_) => {
                 return Err(ErrorKind::ViewSelectVariable.into());
             }
+            // The function of this name that the definer means, whatever database the view is read from.
+            Expr::Function(call) if call.schema.is_none() && crate::expr::functions::find(&call.name).is_none() => {
+                call.schema = self.planner.current_database().map(Ident::from);
+            }
             _ => {}
         }
         let mut outcome = Ok(());

@@ -111,7 +111,7 @@ impl Session {
             ctx.binds_view();
             let planner = Planner {
                 database: session.database.as_deref(),
-                table_locks: Some(&session.table_locks),
+                table_locks: Some(&*session.table_locks),
                 temporary: Some(&session.temporary),
                 ..Planner::new(&*session.engine, &catalog, ctx.eval(), access.clone())
             };
