@@ -1,7 +1,6 @@
 # application: Knex, Sequelize, TypeORM, MikroORM, Drizzle
 # does: migrations with locks and rollback, schema from models and back from the database, associations, upserts, transactions, JSON, locks, pagination
 # limit: 300
-# quick
 
 install() {
     node_with mysql2@3.24.6 knex@3.3.0 sequelize@6.37.8 typeorm@1.1.1 reflect-metadata@0.2.2 @mikro-orm/core@7.2.1 @mikro-orm/mysql@7.2.1 drizzle-orm@0.45.4

@@ -252,7 +252,8 @@ def write_table(applications, recorded):
         also = len(recorded.get(application.name, {}).get("failed", []))
         rows.append(f"| {application.title} | {result['version']} | {application.about} | {result['passed']} | {len(result['failed'])} | {also or ''} | {why} | {ratio} |")
     head = (HERE / "table.md").read_text()
-    TABLE.write_text(head + "\n".join(rows) + "\n")
+    tail = "\nApplications of `tests/applications` that have no row have not been measured with the present form of their file.\n"
+    TABLE.write_text(head + "\n".join(rows) + "\n" + tail)
 
 
 def main():

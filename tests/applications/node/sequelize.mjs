@@ -22,7 +22,7 @@ await check('create', async () => {
     assert.equal(await User.count(), 102);
 });
 await check('find', async () => {
-    const { count, rows } = await User.findAndCountAll({ where: { [Op.or]: [{ ratio: { [Op.between]: [10, 20] } }, { name: { [Op.like]: '%9_' } }], email: { [Op.notIn]: ['x'] }, bossId: { [Op.ne]: null } }, include: [{ model: User, as: 'boss', required: true, include: [Post] }], order: [['name', 'DESC'], [{ model: User, as: 'boss' }, 'id']], limit: 5, offset: 2, distinct: true });
+    const { count, rows } = await User.findAndCountAll({ where: { [Op.or]: [{ ratio: { [Op.between]: [10, 20] } }, { name: { [Op.like]: '%9_' } }], email: { [Op.notIn]: ['x'] }, bossId: { [Op.ne]: null } }, include: [{ model: User, as: 'boss', required: true, include: [Post] }], order: [['name', 'DESC'], ['id', 'ASC']], limit: 5, offset: 2, distinct: true });
     assert.deepEqual([count, rows.length], [21, 5]);
     await User.findAll({ attributes: [[db.fn('YEAR', db.col('born')), 'y'], [db.fn('COUNT', db.literal('*')), 'n']], group: ['y'], having: db.where(db.fn('COUNT', db.literal('*')), '>', 1) });
     assert.equal((await User.findAll({ where: { 'data.n[1].x': 'ä' } })).length, 1);
