@@ -480,6 +480,7 @@ fn a_table_newer_than_the_snapshot_is_not_read() {
         id: IndexId(5),
         key: vec![KeyColumn::ascending(1)],
         unique: false,
+        text: None,
     };
     ddl.create_index(&f.table, by_value_again).unwrap();
     done(ddl.commit()).unwrap();
