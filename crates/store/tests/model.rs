@@ -654,7 +654,18 @@ fn a_prepared_index_of_many_rows_is_the_same() {
                     ControlFlow::Continue(())
                 },
             );
-            assert!(entries.is_sorted() && entries.len() == rows as usize);
+            assert!(entries.is_sorted());
+            // Short texts have no words.
+            let is_of_words = table
+                .spec()
+                .index(IndexId(id))
+                .is_some_and(|index| index.text.is_some());
+            let expected = if is_of_words {
+                1..=rows as usize
+            } else {
+                rows as usize..=rows as usize
+            };
+            assert!(expected.contains(&entries.len()), "{}", entries.len());
             (entries, tested.store.memory().used_by(MemoryUse::Indexes))
         });
         assert_eq!(found[0].1, found[1].1, "bytes");

@@ -19,7 +19,7 @@ pub use delete::delete;
 pub use foreign_keys::encode as encode_key;
 pub use insert::{added_value, id_behind, insert, note_given_id};
 pub use load::{load, load_info};
-pub use update::{Touched, update, write_changed};
+pub use update::{Found, Touched, update, write_changed};
 
 /// What a change of rows did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -44,7 +44,8 @@ pub fn update_row(
         new[assignment.column] = changer.reassign(assignment.column, value)?;
     }
     let touched = Touched::BeforeTriggers;
-    write_changed(changer, assignments, key, &old, new, ctx, touched, &mut |_| Ok(true))
+    let found = Found { key, values: &old };
+    write_changed(changer, assignments, found, new, ctx, touched, &mut |_| Ok(true))
 }
 
 /// When `ON UPDATE CURRENT_TIMESTAMP` sets its columns.
@@ -56,17 +57,24 @@ pub enum Touched {
     AfterTriggers,
 }
 
+/// A row that is changed, as it was found.
+#[derive(Clone, Copy)]
+pub struct Found<'r> {
+    pub key: &'r [u8],
+    pub values: &'r [Value],
+}
+
 /// Writes a row's new values, if they are new, and wanted when they are complete. True when they were.
 pub fn write_changed(
     changer: &mut RowChanger<'_>,
     assignments: &[Assignment],
-    key: &[u8],
-    old: &[Value],
+    found: Found<'_>,
     mut new: Vec<Value>,
     ctx: &EvalContext<'_>,
     touched: Touched,
     is_wanted: &mut dyn FnMut(&[Value]) -> SqlResult<bool>,
 ) -> SqlResult<bool> {
+    let Found { key, values: old } = found;
     let fires = changer.has_triggers(TriggerTiming::Before, TriggerEvent::Update);
     if fires {
         if touched == Touched::BeforeTriggers && new != old {

@@ -161,7 +161,8 @@ fn change_row(
     let slots = target.offset..target.offset + old.len();
     let ignore = changer.ignore;
     let touched = Touched::AfterTriggers;
-    crate::dml::write_changed(changer, assignments, key, &old, new, ctx, touched, &mut |new| {
+    let found = crate::dml::Found { key, values: &old };
+    crate::dml::write_changed(changer, assignments, found, new, ctx, touched, &mut |new| {
         wide[slots.clone()].clone_from_slice(new);
         crate::dml::stays_in_views(&target.views, &wide, ignore, ctx)
     })
