@@ -383,7 +383,7 @@ impl Search<'_> {
         let weight = |&count: &u64| match count {
             0 => 0.0,
             // A word that all rows have still counts a little.
-            count if count == rows => 1.0001_f64.log10(),
+            count if count >= rows => 1.0001_f64.log10(),
             count => (rows.max(1) as f64 / count as f64).log10(),
         };
         let weights: Vec<f64> = self.counts.iter().map(weight).collect();
