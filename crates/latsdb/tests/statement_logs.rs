@@ -103,8 +103,7 @@ fn the_general_log_has_what_came_and_no_secret() {
     done(&mut client, "SELECT 'after' INTO @x");
     done(&mut client, "SET GLOBAL log_output = 'TABLE', GLOBAL general_log = ON");
     done(&mut client, "SELECT 'in the table' INTO @x");
-    let shown =
-        "SELECT user_host, command_type, argument FROM mysql.general_log WHERE argument LIKE 'SELECT _in the table_ INTO%'";
+    let shown = "SELECT user_host, command_type, argument FROM mysql.general_log WHERE argument LIKE 'SELECT _in the table_ INTO%'";
     let found = rows(&mut client, shown);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0][0].starts_with("root[root] @ "), "{found:?}");
