@@ -10,7 +10,7 @@ mod tiles;
 mod tree;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use env::SeededRandom;
@@ -137,17 +137,25 @@ pub async fn set_up(who: Who, connections: Arc<Connections>) -> bool {
 
 /// Ready when a change was committed here and is seen here.
 pub async fn until_served(who: Who, connections: Arc<Connections>) {
-    let handle = connections.enter("root");
-    let known = handle.clone();
-    on_fiber(handle, move |host| {
-        let Ok(mut client) = Client::connect(&who, &known, host) else {
-            return;
-        };
-        while client.append().is_err() || client.sum().is_err() || client.all_tiles().is_err() {
-            client.sleep(50);
-        }
-    })
-    .await;
+    let is_served = Arc::new(AtomicBool::new(false));
+    // Another client may kill it.
+    while !is_served.load(Ordering::Relaxed) {
+        let handle = connections.enter("root");
+        let (who, known, served) = (who.clone(), handle.clone(), is_served.clone());
+        on_fiber(handle, move |host| {
+            let Ok(mut client) = Client::connect(&who, &known, host) else {
+                return served.store(true, Ordering::Relaxed);
+            };
+            while client.append().is_err() || client.sum().is_err() || client.all_tiles().is_err() {
+                client.sleep(50);
+                if client.handle.is_killed() {
+                    return;
+                }
+            }
+            served.store(true, Ordering::Relaxed);
+        })
+        .await;
+    }
 }
 
 impl Client<'_> {
