@@ -9,10 +9,9 @@ import pymysql
 
 import wire
 from harness import ADDRESS, DATABASE, HOST, MIB, PASSWORD, RANDOM, USER, connect, expect, expect_error, memory_used, query, raw, test
-from wire import Closed, Connection, ServerError, frame
+from wire import COM_RESET_CONNECTION, Closed, Connection, ServerError, frame
 
-COM_CHANGE_USER, COM_RESET_CONNECTION, COM_STMT_FETCH = 17, 31, 28
-MORE_RESULTS = 8
+COM_CHANGE_USER, COM_STMT_FETCH = 17, 28
 PROCEDURES = {
     # Results without end, each of some rows.
     "results": "BEGIN WHILE 1 DO SELECT s FROM healthy; END WHILE; END",
@@ -53,24 +52,11 @@ def until(condition, seconds, message):
 def read_to_end(connection):
     """Reads whatever comes until an error or the last result; returns the error's number."""
     packet = connection.receive()
-    while True:
-        try:
-            if packet[:1] == b"\0":
-                at = 1
-                for _ in range(2):
-                    at += {0xFC: 3, 0xFD: 4, 0xFE: 9}.get(packet[at], 1)
-                status = packet[at]
-            else:
-                for _ in range(2):
-                    packet = connection.receive()
-                    while not (packet[:1] == b"\xfe" and len(packet) < 9):
-                        packet = connection.receive()
-                status = packet[3]
-            if not status & MORE_RESULTS:
-                return 0
-            packet = connection.receive()
-        except ServerError as error:
-            return error.number
+    try:
+        connection.drain(packet)
+        return 0
+    except ServerError as error:
+        return error.number
 
 
 @test(memory_mib=600)

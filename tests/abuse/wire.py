@@ -8,6 +8,8 @@ PROTOCOL_41, LONG_PASSWORD, SECURE_CONNECTION, PLUGIN_AUTH, MULTI_STATEMENTS = 1
 LOCAL_FILES = 1 << 7
 CAPABILITIES = PROTOCOL_41 | LONG_PASSWORD | SECURE_CONNECTION | PLUGIN_AUTH
 COM_QUIT, COM_QUERY, COM_PING, COM_STMT_PREPARE, COM_STMT_EXECUTE, COM_STMT_SEND_LONG_DATA, COM_STMT_CLOSE = 1, 3, 14, 22, 23, 24, 25
+COM_RESET_CONNECTION = 31
+MORE_RESULTS = 8
 
 
 class ServerError(Exception):
@@ -131,6 +133,24 @@ class Connection:
     def query(self, sql):
         """The first packet of the answer."""
         return self.command(bytes([COM_QUERY]) + (sql if isinstance(sql, bytes) else sql.encode()))
+
+    def drain(self, packet):
+        """Reads an answer, which begins with this packet, to its end, with all its results."""
+        while True:
+            if packet[:1] == b"\0":
+                at = 1
+                for _ in range(2):
+                    at += {0xFC: 3, 0xFD: 4, 0xFE: 9}.get(packet[at], 1)
+                status = packet[at]
+            else:
+                for _ in range(2):
+                    packet = self.receive()
+                    while not (packet[:1] == b"\xfe" and len(packet) < 9):
+                        packet = self.receive()
+                status = packet[3]
+            if not status & MORE_RESULTS:
+                return
+            packet = self.receive()
 
     def rows(self, sql):
         """All rows, each as raw bytes, of a small result."""

@@ -36,15 +36,13 @@ import wire  # noqa: E402
 from clauses import CLEAN_UP, DEEP, SIZES, Clause  # noqa: E402
 from expressions import Generator, Shape  # noqa: E402
 from programs import Programs, Script  # noqa: E402
-from wire import Closed, Connection, ServerError  # noqa: E402
+from wire import COM_RESET_CONNECTION, Closed, Connection, ServerError  # noqa: E402
 
 ADDRESS = (os.environ.get("DB_HOST", "127.0.0.1"), int(os.environ.get("DB_PORT", "3306")))
 USER, PASSWORD = os.environ.get("DB_USER", "root"), os.environ.get("DB_PASSWORD", "")
 PID = os.environ.get("DB_PID")
 FOUND = HERE / "found"
 INTERNAL_ERROR = 1105
-MORE_RESULTS = 8
-COM_RESET_CONNECTION = 31
 
 
 class Server:
@@ -91,25 +89,6 @@ def connect(timeout=30):
     connection = Connection(ADDRESS, USER, PASSWORD, timeout=timeout)
     connection.query("USE hostile")
     return connection
-
-
-def drain(connection, packet):
-    """Reads an answer to its end, with all its results."""
-    while True:
-        if packet[:1] == b"\0":
-            at = 1
-            for _ in range(2):
-                at += {0xFC: 3, 0xFD: 4, 0xFE: 9}.get(packet[at], 1)
-            status = packet[at]
-        else:
-            for _ in range(2):
-                packet = connection.receive()
-                while not (packet[:1] == b"\xfe" and len(packet) < 9):
-                    packet = connection.receive()
-            status = packet[3]
-        if not status & MORE_RESULTS:
-            return
-        packet = connection.receive()
 
 
 def resident_mib():
@@ -250,7 +229,7 @@ class Attacker:
         lost = number = wrong = None
         try:
             payload = text if isinstance(text, bytes) else bytes([wire.COM_QUERY]) + text.encode()
-            drain(self.connection, self.connection.command(payload))
+            self.connection.drain(self.connection.command(payload))
         except ServerError as error:
             number = error.number
         except TimeoutError as error:

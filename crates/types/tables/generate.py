@@ -31,6 +31,8 @@ import struct
 import subprocess
 from pathlib import Path
 
+from server import ask
+
 HERE = Path(__file__).parent
 ABSENT = 0xFFFFFFFF
 
@@ -50,11 +52,8 @@ def eight_bit_query(charset, count, collations):
     return f"SELECT seq, {columns} FROM (SELECT seq, {character} c FROM seq_0_to_{count - 1}) t ORDER BY seq"
 
 
-def ask(mariadb, query):
-    command = ["mariadb", "--no-defaults", *mariadb.split(), "-N", "-B", "--default-character-set=utf8mb4", "mysql"]
-    answer = subprocess.run(command, input=query, text=True, capture_output=True, check=True).stdout
-    for line in answer.splitlines():
-        seq, *columns = line.split("\t")
+def by_number(mariadb, query):
+    for seq, *columns in ask(mariadb, query):
         yield int(seq), columns
 
 
@@ -127,7 +126,7 @@ def main():
     v400, v520, general = {}, {}, {}
     case = {name: [] for name in ("upper_general", "lower_general", "upper_520", "lower_520", "upper_900", "lower_900")}
     young = characters_of_unicode_9()
-    for character, (w400, w520, w_general, *cases) in ask(options.mariadb, unicode_query()):
+    for character, (w400, w520, w_general, *cases) in by_number(options.mariadb, unicode_query()):
         if character <= 0xFFFF:
             if primaries(w400) != implicit(character):
                 v400[character] = tuple(weight << 14 for weight in primaries(w400))
@@ -158,9 +157,9 @@ def main():
 
     latin1 = ["latin1_german1_ci", "latin1_swedish_ci", "latin1_danish_ci", "latin1_general_ci", "latin1_general_cs",
               "latin1_spanish_ci"]
-    rows = [columns for _, columns in ask(options.mariadb, eight_bit_query("latin1", 256, latin1))]
+    rows = [columns for _, columns in by_number(options.mariadb, eight_bit_query("latin1", 256, latin1))]
     tables = [bytes(int(row[i], 16) for row in rows) for i in range(len(latin1))]
-    rows = [columns for _, columns in ask(options.mariadb, eight_bit_query("ascii", 128, ["ascii_general_ci"]))]
+    rows = [columns for _, columns in by_number(options.mariadb, eight_bit_query("ascii", 128, ["ascii_general_ci"]))]
     tables.append(bytes(int(row[0], 16) for row in rows) + bytes(range(128, 256)))
     (HERE / "eight_bit.bin").write_bytes(b"".join(tables))
 

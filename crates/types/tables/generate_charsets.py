@@ -16,9 +16,10 @@ values, 0 where a key is not there. Of a character set S
 """
 
 import struct
-import subprocess
 import sys
 from pathlib import Path
+
+from server import ask
 
 HERE = Path(__file__).parent / "charsets"
 ONE_BYTE = ("armscii8 cp1250 cp1251 cp1256 cp1257 cp850 cp852 cp866 dec8 geostd8 greek hebrew hp8 keybcs2 koi8r koi8u latin2 latin5 latin7 "
@@ -28,12 +29,6 @@ TWO_BYTES = "big5 cp932 euckr gb2312 gbk sjis".split()
 OTHER = ["cp1250_czech_cs", "latin2_czech_cs"]
 NUMBERS = ("WITH RECURSIVE digits (d) AS (SELECT 0 UNION ALL SELECT d + 1 FROM digits WHERE d < 255), "
            "numbers (n) AS (SELECT h.d * 256 + l.d FROM digits h, digits l) ")
-
-
-def ask(options, query):
-    command = ["mariadb", "--no-defaults", *options.split(), "-N", "-B", "--default-character-set=utf8mb4", "mysql"]
-    answer = subprocess.run(command, input=query, text=True, capture_output=True, check=True).stdout
-    return [line.split("\t") for line in answer.splitlines()]
 
 
 def write(name, table):

@@ -11,9 +11,10 @@ weights it has at each level, u8 0; then u16 weights.
 """
 
 import struct
-import subprocess
 import sys
 from pathlib import Path
+
+from server import ask
 
 HERE = Path(__file__).parent / "tailorings"
 # Those in which an ASCII letter has several weights.
@@ -23,12 +24,6 @@ BASES = {"unicode_ci", "unicode_520_ci", "general_ci", "bin", "0900_ai_ci", "090
 NUMBERS = ("WITH RECURSIVE digits (d) AS (SELECT 0 UNION ALL SELECT d + 1 FROM digits WHERE d < 255), "
            "numbers (n) AS (SELECT p.d * 65536 + h.d * 256 + l.d FROM digits p, digits h, digits l WHERE p.d < 2) ")
 CHARACTER = "CONVERT(CONVERT(UNHEX(LPAD(HEX(n), 8, '0')) USING utf32) USING utf8mb4)"
-
-
-def ask(options, query):
-    command = ["mariadb", "--no-defaults", *options.split(), "-N", "-B", "--default-character-set=utf8mb4", "mysql"]
-    answer = subprocess.run(command, input=query, text=True, capture_output=True, check=True).stdout
-    return [line.split("\t") for line in answer.splitlines()]
 
 
 def weights(options, collation):

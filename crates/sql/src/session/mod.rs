@@ -430,9 +430,7 @@ impl Session {
             ends: false,
         }
     }
-}
 
-impl Session {
     /// Takes over what stays of a part of a statement: the variables that it has set, and whether it has ended the session.
     fn take_changes_of(&mut self, part: &Session) {
         self.ends |= part.ends;

@@ -2,7 +2,7 @@
 
 use governor::bulk;
 
-use super::InvalidBytes;
+use super::{InvalidBytes, text_of};
 
 /// A map from 16 bits to 16 bits. What is not in it is 0.
 pub(crate) struct Paged {
@@ -74,20 +74,7 @@ impl Coded {
 
     /// Codes that mean nothing are errors.
     pub(super) fn decode(&self, bytes: &[u8]) -> Result<String, InvalidBytes> {
-        let mut text = String::with_capacity(bytes.len() + bytes.len() / 2);
-        let (mut at, mut look) = (0, bulk::PIECE);
-        while at < bytes.len() {
-            if at >= look {
-                look = at + bulk::PIECE;
-                if !governor::go_on() {
-                    break;
-                }
-            }
-            let (found, length) = self.char_at(bytes, at).ok_or(InvalidBytes { position: at })?;
-            text.push(found);
-            at += length;
-        }
-        Ok(text)
+        text_of(bytes, bytes.len() + bytes.len() / 2, |at| self.char_at(bytes, at))
     }
 
     fn char_at(&self, bytes: &[u8], at: usize) -> Option<(char, usize)> {

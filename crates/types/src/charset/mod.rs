@@ -675,6 +675,28 @@ impl CharsetId {
     }
 }
 
+/// The text of bytes whose characters `next` reads: the one that begins at an offset, and how many bytes it takes.
+fn text_of(
+    bytes: &[u8],
+    capacity: usize,
+    next: impl Fn(usize) -> Option<(char, usize)>,
+) -> Result<String, InvalidBytes> {
+    let mut text = String::with_capacity(capacity);
+    let (mut at, mut look) = (0, bulk::PIECE);
+    while at < bytes.len() {
+        if at >= look {
+            look = at + bulk::PIECE;
+            if !governor::go_on() {
+                break;
+            }
+        }
+        let (c, length) = next(at).ok_or(InvalidBytes { position: at })?;
+        text.push(c);
+        at += length;
+    }
+    Ok(text)
+}
+
 impl fmt::Display for CharsetId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

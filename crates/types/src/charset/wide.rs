@@ -2,7 +2,7 @@
 
 use governor::bulk;
 
-use super::InvalidBytes;
+use super::{InvalidBytes, text_of};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wide {
@@ -34,20 +34,7 @@ impl Wide {
                 &padded
             }
         };
-        let mut text = String::with_capacity(bytes.len());
-        let (mut at, mut look) = (0, bulk::PIECE);
-        while at < bytes.len() {
-            if at >= look {
-                look = at + bulk::PIECE;
-                if !governor::go_on() {
-                    break;
-                }
-            }
-            let (c, length) = self.char_at(bytes, at).ok_or(InvalidBytes { position: at })?;
-            text.push(c);
-            at += length;
-        }
-        Ok(text)
+        text_of(bytes, bytes.len(), |at| self.char_at(bytes, at))
     }
 
     fn char_at(self, bytes: &[u8], at: usize) -> Option<(char, usize)> {
