@@ -30,7 +30,7 @@ CHANGES = [
     "DROP PROCEDURE IF EXISTS p0", "DROP PROCEDURE IF EXISTS p1", "DO SLEEP(0.01)", "ANALYZE TABLE scratch", "SHOW WARNINGS", "SHOW TABLES", "EXPLAIN SELECT * FROM hundred",
     "EXPLAIN ANALYZE SELECT COUNT(*) FROM hundred a, hundred b", "HANDLER scratch OPEN", "LOCK TABLES scratch WRITE", "KILL QUERY CONNECTION_ID()", "DO GET_LOCK('l', 0)",
     "DO RELEASE_ALL_LOCKS()", "SET NAMES latin1", "SET NAMES utf8mb4", "SET @@group_concat_max_len = 4", "SET block_encryption_mode = 'aes-256-cfb128'", "USE mysql", "BEGIN",
-    "CREATE PROCEDURE p2() SELECT 1", "SET PASSWORD = 'x'", "CHECKSUM TABLE hundred", "SET @a = NULL", "SET @a = REPEAT(@a, 3)", "SET @a = CONCAT(@a, @a)", "SET @a = '0'",
+    "CREATE PROCEDURE p2() SELECT 1", "SET PASSWORD FOR nobody@localhost = 'x'", "CHECKSUM TABLE hundred", "SET @a = NULL", "SET @a = REPEAT(@a, 3)", "SET @a = CONCAT(@a, @a)", "SET @a = '0'",
 ]
 PATHS = ["'$'", "'$.a'", "'$[*]'", "'$[0]'", "'$.*'", "'$**.a'", "'$[last-1]'", "'x'", "CONCAT('$', '.a')", "'$.\"é\"'"]
 DYNAMIC = ["SELECT 1", "CALL p0(1, @a)", "CALL p1(2, @a)", "DEALLOCATE PREPARE q", "SELECT ?", "SELECT * FROM hundred", "DROP PROCEDURE p0", "CREATE TABLE made (c INT)", "SET @a = ?",

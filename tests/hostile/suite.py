@@ -259,7 +259,7 @@ class Attacker:
             else:
                 try:
                     self.open()
-                except (OSError, Closed):
+                except (OSError, Closed, ServerError):
                     print(f"nobody is let in after: {str(text)[:2000]}", flush=True)
                     raise
         return wrong, number

@@ -18,6 +18,7 @@ mod dml;
 mod expr;
 mod function;
 mod literal;
+mod names;
 mod partition;
 mod predicate;
 mod program;

@@ -3,6 +3,9 @@
 //! A body is read with the scopes of its blocks, as MySQL's parser does it: a bare name in an expression that a variable in sight has
 //! is that variable. The errors for names that are not there are the parser's, too.
 
+use std::collections::{HashMap, HashSet};
+
+use super::names::Names;
 use super::{PResult, Parser};
 use crate::UserVariables;
 use crate::ast::*;
@@ -42,19 +45,21 @@ pub(super) struct ProgramScope {
     cursors: Vec<Cursor>,
     /// The innermost last.
     blocks: Vec<BlockScope>,
+    variables: Names<u32>,
+    conditions: Names<Condition>,
+    cursor_names: Names<u32>,
+    /// The columns of a trigger's rows that it has named.
+    old: HashMap<String, u32>,
+    new: HashMap<String, u32>,
     labels: u32,
     returns: bool,
     /// Variables that expressions have named so far.
     named: u32,
 }
 
-/// What a block has declared.
 #[derive(Debug, Default)]
 struct BlockScope {
-    variables: Vec<(Ident, u32)>,
-    conditions: Vec<(Ident, Condition)>,
-    cursors: Vec<(Ident, u32)>,
-    handled: Vec<Condition>,
+    handled: HashSet<Condition>,
     label: Option<Label>,
     /// The body of a handler: labels around it are out of sight.
     is_handler: bool,
@@ -68,32 +73,49 @@ struct Label {
 }
 
 fn same(a: &str, b: &str) -> bool {
-    a.eq_ignore_ascii_case(b) || a.to_lowercase() == b.to_lowercase()
+    a.to_lowercase() == b.to_lowercase()
 }
 
 impl ProgramScope {
+    fn new(kind: ProgramKind) -> ProgramScope {
+        let mut scope = ProgramScope {
+            kind,
+            slots: Vec::new(),
+            cursors: Vec::new(),
+            blocks: Vec::new(),
+            variables: Names::default(),
+            conditions: Names::default(),
+            cursor_names: Names::default(),
+            old: HashMap::new(),
+            new: HashMap::new(),
+            labels: 0,
+            returns: false,
+            named: 0,
+        };
+        scope.open_block(BlockScope::default());
+        scope
+    }
+
+    fn open_block(&mut self, block: BlockScope) {
+        self.blocks.push(block);
+        self.variables.open_block();
+        self.conditions.open_block();
+        self.cursor_names.open_block();
+    }
+
+    fn close_block(&mut self) {
+        self.blocks.pop();
+        self.variables.close_block();
+        self.conditions.close_block();
+        self.cursor_names.close_block();
+    }
+
     fn variable(&self, name: &str) -> Option<Local> {
-        let blocks = self.blocks.iter().rev();
-        let mut found = blocks.flat_map(|block| block.variables.iter().rev());
-        let (name, slot) = found.find(|(known, _)| same(known, name))?;
+        let slot = *self.variables.get(name)?;
         Some(Local {
-            slot: *slot,
-            name: name.clone(),
+            slot,
+            name: self.slots[slot as usize].name.clone(),
         })
-    }
-
-    fn cursor(&self, name: &str) -> Option<u32> {
-        let blocks = self.blocks.iter().rev();
-        let mut found = blocks.flat_map(|block| block.cursors.iter());
-        found.find(|(known, _)| same(known, name)).map(|(_, cursor)| *cursor)
-    }
-
-    fn condition(&self, name: &str) -> Option<&Condition> {
-        let blocks = self.blocks.iter().rev();
-        let mut found = blocks.flat_map(|block| block.conditions.iter());
-        found
-            .find(|(known, _)| same(known, name))
-            .map(|(_, condition)| condition)
     }
 
     fn label(&self, name: &str) -> Option<&Label> {
@@ -118,26 +140,26 @@ impl ProgramScope {
             name: name.clone(),
             kind: SlotKind::Variable(ty),
         });
-        self.innermost().variables.push((name, slot));
+        self.variables.declare(&name, slot);
         slot
     }
 
     /// The slot of `OLD.column` or `NEW.column`.
     fn row_column(&mut self, kind: SlotKind, column: &Ident) -> Local {
-        let known = self
-            .slots
-            .iter()
-            .position(|slot| slot.kind == kind && same(&slot.name, column));
-        let slot = known.unwrap_or_else(|| {
-            self.slots.push(Slot {
+        let (row, known) = match kind {
+            SlotKind::New => ("NEW", &mut self.new),
+            _ => ("OLD", &mut self.old),
+        };
+        let slots = &mut self.slots;
+        let slot = *known.entry(column.to_lowercase()).or_insert_with(|| {
+            slots.push(Slot {
                 name: column.clone(),
-                kind: kind.clone(),
+                kind,
             });
-            self.slots.len() - 1
+            slots.len() as u32 - 1
         });
-        let row = if kind == SlotKind::New { "NEW" } else { "OLD" };
         Local {
-            slot: slot as u32,
+            slot,
             name: Ident::new(format!("{row}.{column}", column = &**column)),
         }
     }
@@ -236,7 +258,7 @@ impl Parser<'_> {
     /// The value of a condition's name in a program; 1319 for an unknown one.
     pub(super) fn condition_of(&mut self, name: &Ident) -> PResult<Option<Condition>> {
         let Some(program) = &self.program else { return Ok(None) };
-        match program.condition(name) {
+        match program.conditions.get(name) {
             Some(condition) => Ok(Some(condition.clone())),
             None => Err(self.other(1319, b"42000", format!("Undefined CONDITION: {}", &**name))),
         }
@@ -255,17 +277,12 @@ impl Parser<'_> {
             let message = format!("Can't create a {} from within another stored routine", kind.name());
             return Err(self.other(1303, b"2F003", message));
         }
-        let mut scope = ProgramScope {
-            kind,
-            slots: Vec::new(),
-            cursors: Vec::new(),
-            blocks: vec![BlockScope::default()],
-            labels: 0,
-            returns: false,
-            named: 0,
-        };
+        if params.len() > SLOTS_MAX {
+            return Err(self.too_deep());
+        }
+        let mut scope = ProgramScope::new(kind);
         for param in params {
-            if scope.variable(&param.name).is_some() {
+            if scope.variables.is_declared(&param.name) {
                 return Err(self.other(1330, b"42000", format!("Duplicate parameter: {}", &*param.name)));
             }
             scope.declare(param.name.clone(), param.ty.clone());
@@ -407,7 +424,7 @@ impl Parser<'_> {
             }
         });
         let number = label.as_ref().map(|label| label.number);
-        program.blocks.push(BlockScope {
+        program.open_block(BlockScope {
             label,
             ..BlockScope::default()
         });
@@ -416,7 +433,7 @@ impl Parser<'_> {
 
     /// `[label]` behind END; 1310 for another one.
     fn close_scope(&mut self, label: Option<&Ident>) -> PResult<()> {
-        self.program().blocks.pop();
+        self.program().close_block();
         if self.at_ident() {
             if label.is_none() {
                 return Err(self.unexpected());
@@ -534,8 +551,8 @@ impl Parser<'_> {
 
     fn cursor_named(&mut self) -> PResult<u32> {
         let name = self.ident()?;
-        match self.program().cursor(&name) {
-            Some(cursor) => Ok(cursor),
+        match self.program().cursor_names.get(&name) {
+            Some(cursor) => Ok(*cursor),
             None => Err(self.other(1324, b"42000", format!("Undefined CURSOR: {}", &*name))),
         }
     }
@@ -584,17 +601,15 @@ impl Parser<'_> {
             self.expect(Kw::FOR)?;
             let condition = self.condition_value()?;
             let name = names.into_iter().next().expect("one");
-            let known = self.program().innermost().conditions.iter();
-            if known.clone().any(|(other, _)| same(other, &name)) {
+            if self.program().conditions.is_declared(&name) {
                 return Err(self.other(1332, b"42000", format!("Duplicate condition: {}", &*name)));
             }
-            self.program().innermost().conditions.push((name, condition));
+            self.program().conditions.declare(&name, condition);
             return Ok(());
         }
-        for (at, name) in names.iter().enumerate() {
-            let declared = self.program().innermost().variables.iter();
-            let twice = declared.map(|(other, _)| other).chain(&names[..at]);
-            if twice.into_iter().any(|other| same(other, name)) {
+        let mut seen = HashSet::new();
+        for name in &names {
+            if self.program().variables.is_declared(name) || !seen.insert(name.to_lowercase()) {
                 return Err(self.other(1331, b"42000", format!("Duplicate variable: {}", &**name)));
             }
         }
@@ -630,13 +645,12 @@ impl Parser<'_> {
         if query.into.is_some() {
             return Err(self.other(1323, b"42000", "Cursor SELECT must not have INTO".to_owned()));
         }
-        let known = self.program().innermost().cursors.iter();
-        if known.clone().any(|(other, _)| same(other, &name)) {
+        if self.program().cursor_names.is_declared(&name) {
             return Err(self.other(1333, b"42000", format!("Duplicate cursor: {}", &*name)));
         }
         let program = self.program();
         let number = program.cursors.len() as u32;
-        program.innermost().cursors.push((name.clone(), number));
+        program.cursor_names.declare(&name, number);
         program.cursors.push(Cursor {
             name,
             query,
@@ -650,20 +664,18 @@ impl Parser<'_> {
         self.expect_all(&[Kw::HANDLER, Kw::FOR])?;
         let conditions = self.list(|parser| {
             let condition = parser.handled_condition()?;
-            let known = &mut parser.program().innermost().handled;
-            if known.contains(&condition) {
+            if !parser.program().innermost().handled.insert(condition.clone()) {
                 let message = "Duplicate handler declared in the same block".to_owned();
                 return Err(parser.other(1413, b"42000", message));
             }
-            known.push(condition.clone());
             Ok(condition)
         })?;
-        self.program().blocks.push(BlockScope {
+        self.program().open_block(BlockScope {
             is_handler: true,
             ..BlockScope::default()
         });
         let body = self.step()?;
-        self.program().blocks.pop();
+        self.program().close_block();
         block.handlers.push(Handled {
             action,
             conditions,
