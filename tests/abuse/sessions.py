@@ -389,7 +389,7 @@ def tls_in_pieces():
         expect(connection.is_closed_within(15), "plain text before the handshake ends the connection")
 
 
-@test(memory_mib=64)
+@test(memory_mib=1100)
 def account_without_rights():
     """What an account without any right asks for is refused, and costs nobody anything: programs, dynamic SQL, locks, other people's sessions."""
     make_procedures()

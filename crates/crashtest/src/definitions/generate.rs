@@ -140,10 +140,11 @@ impl Generator {
 
     fn body(&self, state: &State, table: String) -> Body {
         let column = self.column(state.tables.get(&table));
+        let is_update = !self.one_in(3);
+        let by = self.below(5) as i64 + 1;
         Body {
-            column: (!self.one_in(3)).then_some(column),
+            change: is_update.then_some((column, by)),
             table,
-            by: self.below(5) as i64 + 1,
             ids: self.ids(),
         }
     }

@@ -20,12 +20,12 @@ pub struct State {
 /// Views show the ids below.
 pub const VIEW_END: i64 = 100;
 
-/// The one statement of a procedure: an UPDATE of a column, or a DELETE.
+/// The one statement of a procedure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
     pub table: String,
-    pub column: Option<String>,
-    pub by: i64,
+    /// The column that an UPDATE changes, and by how much; nothing is a DELETE.
+    pub change: Option<(String, i64)>,
     pub ids: (i64, i64),
 }
 
@@ -194,8 +194,8 @@ impl Operation {
 
 impl Body {
     pub fn operation(&self) -> Operation {
-        match &self.column {
-            Some(column) => Operation::Update(self.table.clone(), column.clone(), self.by, self.ids),
+        match &self.change {
+            Some((column, by)) => Operation::Update(self.table.clone(), column.clone(), *by, self.ids),
             None => Operation::Delete(self.table.clone(), self.ids),
         }
     }
@@ -222,14 +222,12 @@ impl Body {
                 to,
             ] => Body {
                 table: table.to_owned(),
-                column: Some(column.to_owned()),
-                by: by.parse().ok()?,
+                change: Some((column.to_owned(), by.parse().ok()?)),
                 ids: ids(from, to)?,
             },
             ["DELETE", "FROM", table, "WHERE", "id", "BETWEEN", from, "AND", to] => Body {
                 table: table.to_owned(),
-                column: None,
-                by: 0,
+                change: None,
                 ids: ids(from, to)?,
             },
             _ => return None,
