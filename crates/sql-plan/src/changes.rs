@@ -178,8 +178,11 @@ pub struct Sources(pub Vec<usize>);
 impl Sources {
     /// Whether a statement that assigns these may change it.
     pub fn have_any_of(&self, assignments: &[Assignment]) -> bool {
-        let mut assigned = assignments.iter().map(|assignment| assignment.column);
-        assigned.any(|column| self.0.contains(&column))
+        self.have_any(assignments.iter().map(|assignment| assignment.column))
+    }
+
+    pub fn have_any(&self, mut columns: impl Iterator<Item = usize>) -> bool {
+        columns.any(|column| self.0.contains(&column))
     }
 }
 

@@ -315,15 +315,10 @@ fn bind_text(planner: &Planner<'_>, table: &Arc<Table>, text: &str, clause: Clau
 
 /// Generated columns and constraints of a table.
 pub fn write_rules(planner: &Planner<'_>, table: &Arc<Table>) -> SqlResult<WriteRules> {
-    let mut rules = WriteRules::default();
-    for (column, definition) in table.def.columns.iter().enumerate() {
-        let Some(generated) = &definition.generated else {
-            continue;
-        };
-        let expr = bind_text(planner, table, &generated.expression, Clause::FieldList)?;
-        let sources = sources_of(&expr, table, &rules.generated);
-        rules.generated.push(Generated { column, expr, sources });
-    }
+    let mut rules = WriteRules {
+        generated: generated_columns(planner, table)?,
+        ..WriteRules::default()
+    };
     for check in table.def.checks.iter().filter(|check| check.enforced) {
         let condition = bind_text(planner, table, &check.expression, Clause::FieldList)?;
         rules.checks.push(Check {
@@ -333,6 +328,20 @@ pub fn write_rules(planner: &Planner<'_>, table: &Arc<Table>) -> SqlResult<Write
         });
     }
     Ok(rules)
+}
+
+/// In an order in which each finds those it needs.
+pub fn generated_columns(planner: &Planner<'_>, table: &Arc<Table>) -> SqlResult<Vec<Generated>> {
+    let mut bound: Vec<Generated> = Vec::new();
+    for (column, definition) in table.def.columns.iter().enumerate() {
+        let Some(generated) = &definition.generated else {
+            continue;
+        };
+        let expr = bind_text(planner, table, &generated.expression, Clause::FieldList)?;
+        let sources = sources_of(&expr, table, &bound);
+        bound.push(Generated { column, expr, sources });
+    }
+    Ok(bound)
 }
 
 /// What an expression depends on that may name these generated columns.

@@ -7,6 +7,8 @@ use catalog::{ForeignKeyDef, TableDef};
 use store::LockMode;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, TableId, Value};
 
+use crate::changes::WriteRules;
+use crate::dml::generated_columns;
 use crate::planner::Planner;
 use crate::table::Table;
 use crate::text::failed_foreign_key;
@@ -77,7 +79,8 @@ pub fn foreign_keys(
         }
         // A cascade that comes back to the table itself has to look at all of its keys.
         note_lock(&mut locks, &child, LockMode::IntentionExclusive);
-        let keys = keys_of(planner, &child)?;
+        let mut keys = keys_of(planner, &child)?;
+        keys.rules.generated = generated_columns(planner, &child)?;
         open.extend(reached_by_cascade(&keys));
         tables.insert(child.id(), keys);
     }
@@ -174,6 +177,8 @@ pub struct TableKeys {
     /// It is the parent. In the order in which they are applied, which is InnoDB's: by the index referred to, then by database and
     /// name of the key.
     pub incoming: Vec<Reference>,
+    /// What a cascade that changes a row of the table computes anew: its generated columns.
+    pub rules: WriteRules,
 }
 
 /// A foreign key, bound to its tables.

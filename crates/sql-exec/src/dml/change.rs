@@ -1,6 +1,6 @@
 //! The last step of every change: from column values to a stored row.
 
-use catalog::{ColumnDef, GeneratedKind, IndexKind, TriggerEvent, TriggerTiming};
+use catalog::{IndexKind, TriggerEvent, TriggerTiming};
 use sql_expr::EvalContext;
 use sql_plan::changes::{Assignment, Sources, ViewRule, WriteRules};
 use sql_plan::errors::{StatementError, transaction_error};
@@ -159,17 +159,35 @@ impl<'a> RowChanger<'a> {
             // They may set another value, and are asked first.
             return Ok(value);
         }
-        self.bend_null(definition, value, column)
+        match value.is_null() && !definition.nullable {
+            true => self.bend_null(column, self.null_becomes_default()),
+            false => self.assign(column, value),
+        }
     }
 
-    fn bend_null(&self, definition: &ColumnDef, value: Value, column: usize) -> SqlResult<Value> {
-        let is_bent = self.ignore || !self.ctx.settings.sql_mode.is_strict();
-        if value.is_null() && !definition.nullable && is_bent {
-            let null = SqlError::new(ErrorKind::BadNull, &[&definition.name]);
-            self.ctx.with_warnings(|warnings| warnings.warn(null));
-            return Ok(cast::forgiven_null(&definition.ty));
+    fn null_becomes_default(&self) -> bool {
+        self.ignore || !self.ctx.settings.sql_mode.is_strict()
+    }
+
+    /// NULL in a column that cannot have it: 1048, or where it is bent the type's implicit default, with that as a warning.
+    pub fn bend_null(&self, column: usize, is_bent: bool) -> SqlResult<Value> {
+        if !is_bent {
+            return self.assign(column, Value::Null);
         }
-        self.assign(column, value)
+        let definition = &self.table.def.columns[column];
+        let null = SqlError::new(ErrorKind::BadNull, &[&definition.name]);
+        self.ctx.with_warnings(|warnings| warnings.warn(null));
+        Ok(cast::forgiven_null(&definition.ty))
+    }
+
+    /// The NULLs that are left when BEFORE triggers have set these columns. What a trigger has set is bent under IGNORE alone.
+    pub fn bend_nulls(&self, values: &mut [Value], set: &[usize], is_bent: bool) -> SqlResult<()> {
+        for (column, definition) in self.table.def.columns.iter().enumerate() {
+            if values[column].is_null() && !definition.nullable && definition.generated.is_none() {
+                values[column] = self.bend_null(column, is_bent && (self.ignore || !set.contains(&column)))?;
+            }
+        }
+        Ok(())
     }
 
     /// Fires the BEFORE triggers of a row that gets new values, and looks afterwards whether it may have them. Returns the columns that they
@@ -177,15 +195,7 @@ impl<'a> RowChanger<'a> {
     pub fn before_update(&self, old: &[Value], new: &mut [Value]) -> SqlResult<Vec<usize>> {
         self.generate(new, None)?;
         let set = self.fire(TriggerTiming::Before, TriggerEvent::Update, Some(old), Some(&mut *new))?;
-        for (column, definition) in self.table.def.columns.iter().enumerate() {
-            if new[column].is_null() && !definition.nullable && definition.generated.is_none() {
-                // What a trigger has set is no default.
-                new[column] = match set.contains(&column) && !self.ignore {
-                    true => self.assign(column, Value::Null)?,
-                    false => self.bend_null(definition, Value::Null, column)?,
-                };
-            }
-        }
+        self.bend_nulls(new, &set, self.null_becomes_default())?;
         Ok(set)
     }
 
@@ -194,11 +204,9 @@ impl<'a> RowChanger<'a> {
     pub fn read_again(&self, old: &[Value], assigned: Option<&[Assignment]>) -> SqlResult<()> {
         for generated in &self.rules.generated {
             let definition = &self.table.def.columns[generated.column];
-            let is_virtual = definition
-                .generated
-                .as_ref()
-                .is_some_and(|it| it.kind == GeneratedKind::Virtual);
-            if !is_virtual || assigned.is_some_and(|assignments| !generated.sources.have_any_of(assignments)) {
+            if !definition.is_virtual()
+                || assigned.is_some_and(|assignments| !generated.sources.have_any_of(assignments))
+            {
                 continue;
             }
             let value = generated.expr.eval(old, self.ctx)?;
@@ -243,9 +251,19 @@ impl<'a> RowChanger<'a> {
 
     /// Fills in generated columns, as [`complete`](Self::complete).
     pub fn generate(&self, values: &mut [Value], assigned: Option<&[Assignment]>) -> SqlResult<()> {
-        let is_same = |sources: &Sources| assigned.is_some_and(|assignments| !sources.have_any_of(assignments));
+        self.generate_those(values, |sources| {
+            assigned.is_none_or(|assignments| sources.have_any_of(assignments))
+        })
+    }
+
+    /// Fills in the generated columns that depend on these columns.
+    pub fn generate_from(&self, values: &mut [Value], columns: &[usize]) -> SqlResult<()> {
+        self.generate_those(values, |sources| sources.have_any(columns.iter().copied()))
+    }
+
+    fn generate_those(&self, values: &mut [Value], may_change: impl Fn(&Sources) -> bool) -> SqlResult<()> {
         for generated in &self.rules.generated {
-            if is_same(&generated.sources) {
+            if !may_change(&generated.sources) {
                 continue;
             }
             let column = generated.column;

@@ -20,7 +20,6 @@ use std::ops::ControlFlow;
 
 use catalog::ReferenceAction;
 use sql_expr::EvalContext;
-use sql_plan::changes::WriteRules;
 use sql_plan::errors::StatementError;
 use sql_plan::foreign_keys::{ForeignKeys, ParentKey, Reference, TableKeys, pick};
 use sql_plan::table::Table;
@@ -337,8 +336,9 @@ impl Enforcer<'_> {
             let fitted = fitted(value, &child.def.columns[column].ty);
             new[column] = fitted.ok_or_else(|| reference.has_child())?;
         }
-        let rules = WriteRules::default();
-        let mut changer = RowChanger::new(child, &rules, self.runtime, self.ctx, false);
+        let rules = &self.keys_of(child.id())?.rules;
+        let mut changer = RowChanger::new(child, rules, self.runtime, self.ctx, false);
+        changer.generate_from(&mut new, &reference.columns)?;
         changer
             .replace(primary_key, &new)
             .map_err(|error| cascade_error(error, reference, values))?;

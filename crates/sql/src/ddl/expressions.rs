@@ -140,7 +140,7 @@ impl DefinitionScope<'_> {
         SqlError::new(kind, &[&self.subject()])
     }
 
-    /// What a foreign key's action changes is not looked at again: nothing may be computed from it.
+    /// What a foreign key's action changes is not looked at again: no condition and nothing stored may depend on it.
     fn check_against_actions(&self, column: usize) -> SqlResult<()> {
         let name = &self.def.columns[column].name;
         let mut keys = self.def.foreign_keys.iter();
@@ -148,22 +148,17 @@ impl DefinitionScope<'_> {
             return Ok(());
         };
         match self.place {
-            Place::Default(_) => Ok(()),
-            Place::KeyPart(_) => Err(SqlError::not_supported(
-                "ON UPDATE and ON DELETE SET NULL of a foreign key under a functional index",
-            )),
+            Place::Default(_) | Place::KeyPart(_) => Ok(()),
             Place::Check(check) => Err(SqlError::new(
                 ErrorKind::CheckConstraintUsesReferentialAction,
                 &[name, &check, &key.name],
             )),
             Place::Generated(at) => {
                 let generated = self.def.columns[at].generated.as_ref();
-                Err(match generated.map(|generated| generated.kind) {
-                    Some(GeneratedKind::Virtual) => SqlError::not_supported(
-                        "ON UPDATE and ON DELETE SET NULL of a foreign key under a generated column",
-                    ),
-                    _ => ErrorKind::CannotAddForeign.into(),
-                })
+                match generated.map(|generated| generated.kind) {
+                    Some(GeneratedKind::Virtual) => Ok(()),
+                    _ => Err(ErrorKind::CannotAddForeign.into()),
+                }
             }
         }
     }
