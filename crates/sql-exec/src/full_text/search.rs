@@ -86,6 +86,16 @@ pub fn search(table: &Table, wanted: &Match, text: &str, ctx: &QueryContext<'_>)
     search.ranking(level)
 }
 
+/// What the beginning of entries' keys stands for.
+#[derive(Clone, Copy)]
+enum Sought<'w> {
+    /// A whole word: a row has it in one entry.
+    Word,
+    Prefix,
+    /// A word that begins so, which the keys do not tell.
+    PrefixLike(&'w str),
+}
+
 impl Search<'_> {
     /// What is asked for. An index of pieces knows no words: a word of the query is a phrase of its pieces.
     fn items(&self, text: &str) -> SqlResult<Vec<Item>> {
@@ -190,7 +200,7 @@ impl Search<'_> {
         let mut matching = Matching::new();
         for (at, key) in phrase.indexed.iter().enumerate() {
             let number = self.word_number(key);
-            let postings = self.postings(number, &KeyRange::prefix(key), None)?;
+            let postings = self.postings(number, key, Sought::Word)?;
             let is_first = at == 0;
             matching = matching.with(is_first, number, &postings)?;
             if matching.is_empty() {
@@ -228,23 +238,24 @@ impl Search<'_> {
         let key = self.keys.word_key(&word.text);
         let number = self.word_number(&key);
         let postings = match word.is_prefix {
-            false => self.postings(number, &KeyRange::prefix(&key), None)?,
+            false => self.postings(number, &key, Sought::Word)?,
             true => {
-                let range = KeyRange::prefix(&self.keys.prefix_key(&word.text));
-                let looked_for = (!self.keys.has_exact_prefixes()).then_some(word.text.as_str());
-                self.postings(number, &range, looked_for)?
+                let sought = match self.keys.has_exact_prefixes() {
+                    true => Sought::Prefix,
+                    false => Sought::PrefixLike(&word.text),
+                };
+                self.postings(number, &self.keys.prefix_key(&word.text), sought)?
             }
         };
         Ok((number, postings))
     }
 
-    /// The rows with an entry in the range, each once. `beginning`: with a word that begins so, which the range does not tell.
-    fn postings(&mut self, number: u32, range: &KeyRange, beginning: Option<&str>) -> SqlResult<Postings> {
-        self.memory.grow(range.from.len() + POSTING_BYTES)?;
+    /// The rows with an entry whose key begins so, each once.
+    fn postings(&mut self, number: u32, key: &[u8], sought: Sought<'_>) -> SqlResult<Postings> {
+        self.memory.grow(key.len() + POSTING_BYTES)?;
         let mut postings = Postings::default();
         let mut seen: Map<Document, ()> = Map::new();
-        let is_one_word = beginning.is_none() && range.from.last() == Some(&0);
-        let mut cursor = Cursor::forward(range.clone());
+        let mut cursor = Cursor::forward(KeyRange::prefix(key));
         let mut entries: Vec<(Box<[u8]>, Box<[u8]>)> = Vec::new();
         while !cursor.is_finished() {
             governor::tick()?;
@@ -262,7 +273,7 @@ impl Search<'_> {
                 let Some((word, times)) = self.keys.read_entry(&entry) else {
                     return Err(SqlError::internal("an entry of a full-text index is damaged"));
                 };
-                if let Some(beginning) = beginning
+                if let Sought::PrefixLike(beginning) = sought
                     && !self.begins_so(&primary_key, word, beginning)?
                 {
                     continue;
@@ -271,7 +282,7 @@ impl Search<'_> {
                 self.counts[number as usize] += 1;
                 self.memory.grow(POSTING_BYTES)?;
                 // Of several words that begin alike, the first counts.
-                if is_one_word || seen.insert(document, ()).is_none() {
+                if matches!(sought, Sought::Word) || seen.insert(document, ()).is_none() {
                     postings.push((document, times));
                 }
             }
@@ -364,7 +375,7 @@ impl Search<'_> {
         for key in words {
             governor::tick()?;
             let number = self.word_number(&key);
-            let postings = self.postings(number, &KeyRange::prefix(&key), None)?;
+            let postings = self.postings(number, &key, Sought::Word)?;
             let mut change = Change::new(level, Operator::None);
             for &(document, times) in &postings {
                 governor::tick()?;
@@ -379,12 +390,13 @@ impl Search<'_> {
     // --- relevance ---
 
     fn ranking(mut self, level: Level) -> SqlResult<Ranking> {
-        let rows = self.table.rows.estimated_rows();
+        // Own rows are not among them. A word that the query has twice is counted twice: it can have more rows than there are.
+        let rows = self.table.rows.estimated_rows().max(1);
         let weight = |&count: &u64| match count {
             0 => 0.0,
             // A word that all rows have still counts a little.
-            count if count >= rows => 1.0001_f64.log10(),
-            count => (rows.max(1) as f64 / count as f64).log10(),
+            count if count == rows => 1.0001_f64.log10(),
+            count => (rows as f64 / count as f64).log10(),
         };
         let weights: Vec<f64> = self.counts.iter().map(weight).collect();
         let mut ranking = Ranking::empty();

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use catalog::{ForeignKeyDef, GeneratedKind, IndexKind, IndexPart, ReferenceAction, TableDef, same_name};
+use catalog::{ForeignKeyDef, GeneratedKind, IndexDef, IndexKind, IndexPart, ReferenceAction, TableDef, same_name};
 use parser::ast::{self, TableElement};
 use store::{Cursor, KeyRange};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, TypeKind, Value};
@@ -74,7 +74,7 @@ impl TableBuilder {
     /// in use where the other is dropped.
     pub fn add_foreign_key_index(&mut self, written: &ast::ForeignKey) -> SqlResult<()> {
         let columns = self.foreign_key_columns(written)?;
-        if self.def.indexes.iter().any(|index| rises_with(&index.parts, &columns)) {
+        if self.def.indexes.iter().any(|index| rises_with(index, &columns)) {
             return Ok(());
         }
         let parts = columns.into_iter().map(|column| IndexPart {
@@ -143,10 +143,9 @@ impl TableBuilder {
         let mut at = 0;
         while at < self.def.indexes.len() {
             let index = self.def.indexes[at].clone();
-            let others = self.def.indexes.iter();
-            let mut others = others.filter(|other| other.id != index.id && other.is_ordered());
+            let mut others = self.def.indexes.iter().filter(|other| other.id != index.id);
             let columns: Vec<usize> = index.parts.iter().map(|part| part.column).collect();
-            match index.generated && others.any(|other| rises_with(&other.parts, &columns)) {
+            match index.generated && others.any(|other| rises_with(other, &columns)) {
                 true => drop(self.def.indexes.remove(at)),
                 false => at += 1,
             }
@@ -154,10 +153,11 @@ impl TableBuilder {
     }
 }
 
-/// Whether an index begins with the columns, whole, in this order and ascending.
-fn rises_with(parts: &[IndexPart], columns: &[usize]) -> bool {
-    let mut both = parts.iter().zip(columns);
-    parts.len() >= columns.len()
+/// Whether rows are found by an index that begins with the columns, whole, in this order and ascending.
+fn rises_with(index: &IndexDef, columns: &[usize]) -> bool {
+    let mut both = index.parts.iter().zip(columns);
+    index.is_ordered()
+        && index.parts.len() >= columns.len()
         && both.all(|(part, column)| part.column == *column && part.prefix.is_none() && !part.descending)
 }
 
@@ -173,7 +173,9 @@ pub(super) fn has_written_key(elements: &[TableElement], foreign: &ast::ForeignK
             } => same_name(name, column),
             _ => false,
         };
-        key.parts.len() >= foreign.columns.len() && key.parts.iter().zip(&foreign.columns).all(begins)
+        key.kind != ast::KeyKind::FullText
+            && key.parts.len() >= foreign.columns.len()
+            && key.parts.iter().zip(&foreign.columns).all(begins)
     })
 }
 

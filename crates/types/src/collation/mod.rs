@@ -314,6 +314,14 @@ impl CollationId {
         )
     }
 
+    /// Whether there are differences between strings, of accents or cases, that count where no greater one is found.
+    pub fn has_several_levels(self) -> bool {
+        match self.family() {
+            Family::Bytes | Family::Utf8 => false,
+            Family::Weights(weights) => weights.has_several_levels(),
+        }
+    }
+
     /// Feeds the hasher; strings that are [`equal`](Self::equal) feed it alike.
     pub fn hash<H: Hasher>(self, text: &[u8], state: &mut H) {
         match self.family() {

@@ -120,6 +120,10 @@ impl Weights {
         }
     }
 
+    pub(super) fn has_several_levels(&self) -> bool {
+        self.levels > 1
+    }
+
     pub(super) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         // Weights of a character do not depend on its neighbours, so a common beginning has no say at any level.
         let common = chars::common_prefix(a, b);

@@ -176,10 +176,7 @@ impl TextKeys {
 
     /// Whether [`prefix_key`](Self::prefix_key) tells such words from all others. If not, those that it finds are to be looked at.
     pub fn has_exact_prefixes(&self) -> bool {
-        !matches!(
-            self.collation,
-            CollationId::UTF8MB4_0900_AS_CS | CollationId::UTF8MB4_0900_AS_CI
-        )
+        !self.collation.has_several_levels()
     }
 
     /// The key of a word, and how often the row has it, of the key of an entry.

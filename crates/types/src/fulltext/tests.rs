@@ -111,6 +111,25 @@ fn a_prefix_finds_the_words_that_begin_so() {
     }
 }
 
+/// Where accents count at a level of their own, what a prefix finds is looked at; elsewhere it is right as it is.
+#[test]
+fn a_prefix_minds_accents_as_the_collation_does() {
+    let mut looked_at = 0;
+    for collation in CollationId::all().filter(|collation| collation.charset().contains('é')) {
+        let keys = TextKeys::new(TextRules::WORDS, vec![0], collation);
+        let is_found = keys.word_key("cafés").starts_with(&keys.prefix_key("cafe"));
+        let is_equal = collation.equal("cafe".as_bytes(), "café".as_bytes());
+        match keys.has_exact_prefixes() {
+            true => assert_eq!(is_found, is_equal, "{collation}"),
+            false => {
+                looked_at += 1;
+                assert!(is_found || !is_equal, "{collation}");
+            }
+        }
+    }
+    assert!(looked_at > 2, "{looked_at}");
+}
+
 #[test]
 fn a_row_of_too_many_words_is_refused() {
     let rows = RowLayout::new(&[text(CollationId::UTF8MB4_BIN)]);
