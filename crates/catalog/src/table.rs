@@ -72,6 +72,14 @@ pub enum ColumnDefault {
     Dropped,
 }
 
+impl ColumnDef {
+    /// Whether it is computed where it is read, and has no place in rows.
+    pub fn is_virtual(&self) -> bool {
+        let generated = self.generated.as_ref();
+        generated.is_some_and(|generated| generated.kind == GeneratedKind::Virtual)
+    }
+}
+
 /// `GENERATED ALWAYS AS (expr)`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Catalog, ProgramContext, TableDef};
+use crate::{Catalog, ProgramContext, TableDef, same_name};
 
 /// `CREATE TRIGGER name timing event ON table FOR EACH ROW …`. What is run is read from its text again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ impl TriggerDef {
     }
 
     pub fn is_named(&self, name: &str) -> bool {
-        self.name.to_lowercase() == name.to_lowercase()
+        same_name(&self.name, name)
     }
 }
 

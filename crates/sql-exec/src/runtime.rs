@@ -240,43 +240,23 @@ impl<'a> Runtime<'a> {
 
     /// The rows of a derived table or subquery, computed at the first use.
     pub fn kept_rows(&self, place: usize, compute: impl FnOnce() -> SqlResult<Rows>) -> SqlResult<Rc<KeptRows>> {
-        if let Some(kept) = self.kept.rows.borrow().get(&place) {
-            return Ok(kept.clone());
-        }
-        let kept = Rc::new(KeptRows::new(compute()?));
-        self.kept.rows.borrow_mut().insert(place, kept.clone());
-        Ok(kept)
+        at_first_use(&self.kept.rows, place, || Ok(Rc::new(KeptRows::new(compute()?))))
     }
 
     /// The value of a stored function that has the same at every call.
     pub fn kept_value(&self, function: &dyn Subquery, compute: impl FnOnce() -> SqlResult<Value>) -> SqlResult<Value> {
         let place = std::ptr::from_ref(function).cast::<()>() as usize;
-        if let Some(kept) = self.kept.values.borrow().get(&place) {
-            return Ok(kept.clone());
-        }
-        let value = compute()?;
-        self.kept.values.borrow_mut().insert(place, value.clone());
-        Ok(value)
+        at_first_use(&self.kept.values, place, compute)
     }
 
     /// The hash table of a join, built at the first use.
     pub fn hash_table(&self, place: usize, build: impl FnOnce() -> SqlResult<HashTable>) -> SqlResult<Rc<HashTable>> {
-        if let Some(table) = self.kept.tables.borrow().get(&place) {
-            return Ok(table.clone());
-        }
-        let table = Rc::new(build()?);
-        self.kept.tables.borrow_mut().insert(place, table.clone());
-        Ok(table)
+        at_first_use(&self.kept.tables, place, || build().map(Rc::new))
     }
 
     /// What a search has found, which runs at the first use.
     pub fn ranking(&self, place: usize, search: impl FnOnce() -> SqlResult<Ranking>) -> SqlResult<Rc<Ranking>> {
-        if let Some(ranking) = self.kept.rankings.borrow().get(&place) {
-            return Ok(ranking.clone());
-        }
-        let ranking = Rc::new(search()?);
-        self.kept.rankings.borrow_mut().insert(place, ranking.clone());
-        Ok(ranking)
+        at_first_use(&self.kept.rankings, place, || search().map(Rc::new))
     }
 
     /// Refuses an index that was made after the transaction's snapshot. Of a table that is about to be read.
@@ -634,4 +614,18 @@ impl QueryMemory {
         self.unclaimed += step - bytes;
         Ok(())
     }
+}
+
+/// What is kept for a place; computed where nothing is yet.
+fn at_first_use<T: Clone>(
+    kept: &RefCell<HashMap<usize, T>>,
+    place: usize,
+    compute: impl FnOnce() -> SqlResult<T>,
+) -> SqlResult<T> {
+    if let Some(known) = kept.borrow().get(&place) {
+        return Ok(known.clone());
+    }
+    let computed = compute()?;
+    kept.borrow_mut().insert(place, computed.clone());
+    Ok(computed)
 }

@@ -40,6 +40,14 @@ impl IndexKeys {
         }
     }
 
+    /// Whether two states of a row surely have the same entries, as is seen without making them.
+    pub(crate) fn are_same(&self, rows: &RowLayout, old: &[u8], new: &[u8]) -> bool {
+        match self {
+            IndexKeys::Columns(_) => false,
+            IndexKeys::Words(words) => words.texts(rows, old).eq(words.texts(rows, new)),
+        }
+    }
+
     /// Whether the row's keys are within the store's limits, and as many as it keeps.
     pub(crate) fn fits(&self, rows: &RowLayout, row: &[u8], primary_key: &[u8]) -> bool {
         match self {

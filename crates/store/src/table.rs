@@ -293,6 +293,12 @@ impl Table {
         index.keys.of_row(&self.shape.rows, row, primary_key, keys);
     }
 
+    /// Whether two states of a row surely have the same entries in a secondary index.
+    pub fn has_same_entries(&self, index: IndexId, old: &[u8], new: &[u8]) -> bool {
+        let index = self.index(index).expect("the caller took the index from this table");
+        index.keys.are_same(&self.shape.rows, old, new)
+    }
+
     /// The length of the index's longest key; `None` where rows may have keys that do not fit.
     pub(crate) fn most_key_bytes(&self, index: IndexId) -> Option<usize> {
         self.index(index)?.keys.most_bytes()

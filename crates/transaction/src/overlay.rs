@@ -117,9 +117,8 @@ impl Overlay {
         ROW_OVERHEAD + key.len() + row_bytes + history + table.footprint(key, row.unwrap_or_default())
     }
 
-    /// Changes a row. `keeps_history`: there is a savepoint to which it may be taken back.
-    pub(super) fn set(&mut self, table: &Table, key: &[u8], row: Option<&[u8]>, keeps_history: bool) {
-        let bytes = Overlay::cost(table, key, row, keeps_history);
+    /// Changes a row. `bytes`: its [`cost`](Self::cost). `keeps_history`: there is a savepoint to which it may be taken back.
+    pub(super) fn set(&mut self, table: &Table, key: &[u8], row: Option<&[u8]>, bytes: usize, keeps_history: bool) {
         self.bytes += bytes;
         let at = self
             .tables
@@ -326,6 +325,12 @@ impl TableChanges {
                 let before = self.rows.get(key).and_then(Option::as_deref);
                 let after = state.as_ref().and_then(Option::as_deref);
                 for (index, entries) in entries {
+                    if before
+                        .zip(after)
+                        .is_some_and(|(old, new)| table.has_same_entries(*index, old, new))
+                    {
+                        continue;
+                    }
                     let entries = Arc::make_mut(entries);
                     let mut keys = EntryKeys::default();
                     if let Some(row) = before {

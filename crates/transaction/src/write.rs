@@ -249,7 +249,8 @@ impl Transaction {
     /// Puts a row's new state into the overlay, if there is memory for it and for what the store will need.
     fn set(&mut self, table: &Table, key: &[u8], row: Option<&[u8]>) -> Result<(), TransactionError> {
         let keeps_history = !self.savepoints.is_empty();
-        let needed = self.overlay.bytes() + Overlay::cost(table, key, row, keeps_history) as u64;
+        let bytes = Overlay::cost(table, key, row, keeps_history);
+        let needed = self.overlay.bytes() + bytes as u64;
         if needed > self.memory.bytes() {
             // A little ahead for large transactions, so that not every row asks.
             let more = (needed - self.memory.bytes()).max(needed / 16);
@@ -258,7 +259,7 @@ impl Transaction {
                 None => self.memory.grow_to_shrink(more)?,
             }
         }
-        self.overlay.set(table, key, row, keeps_history);
+        self.overlay.set(table, key, row, bytes, keeps_history);
         Ok(())
     }
 

@@ -72,7 +72,8 @@ impl<'a> InWay<'a> {
     /// `None`: there is nothing to look for.
     pub fn new(plan: &'a InsertPlan, changer: &RowChanger<'a>) -> Option<InWay<'a>> {
         let runtime = changer.runtime;
-        if !runtime.transaction().locks_elsewhere(&plan.table.rows) {
+        // What triggers set is not foreseen.
+        if !plan.table.def.triggers.is_empty() || !runtime.transaction().locks_elsewhere(&plan.table.rows) {
             return None;
         }
         let ahead = match &plan.on_duplicate {

@@ -43,11 +43,7 @@ pub fn added_value(
 /// Inserts all rows of the plan.
 pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -> SqlResult<Changed> {
     let mut inserter = Inserter::new(plan, runtime, ctx);
-    // What triggers set is not foreseen.
-    let in_way = match plan.table.def.triggers.is_empty() {
-        true => InWay::new(plan, &inserter.changer),
-        false => None,
-    };
+    let in_way = InWay::new(plan, &inserter.changer);
     match &plan.source {
         Source::Values(rows) => {
             for batch in rows.chunks(LOCKS_AT_ONCE) {
@@ -263,7 +259,9 @@ impl<'a> Inserter<'a> {
         self.values[column] = match given {
             // A trigger may set another value.
             Given::Value(Value::Null) if self.fires_before => Value::Null,
-            Given::Value(Value::Null) if !definition.nullable => self.bend_null(column)?,
+            Given::Value(Value::Null) if !definition.nullable => {
+                self.changer.bend_null(column, self.lets_null_become_default())?
+            }
             Given::Value(value) => self.changer.assign(column, value)?,
             Given::Default(value) => value,
             // Without a default of its own an ENUM has its first member, in strict mode, too.
@@ -279,17 +277,6 @@ impl<'a> Inserter<'a> {
             Given::AutoIncrement | Given::Generated => Value::Null,
         };
         Ok(false)
-    }
-
-    /// NULL in a column that cannot have it: 1048, or its implicit default.
-    fn bend_null(&self, column: usize) -> SqlResult<Value> {
-        if !self.lets_null_become_default() {
-            return self.changer.assign(column, Value::Null);
-        }
-        let definition = &self.plan.table.def.columns[column];
-        let null = SqlError::new(ErrorKind::BadNull, &[&definition.name]);
-        self.ctx.with_warnings(|warnings| warnings.warn(null));
-        Ok(types::cast::forgiven_null(&definition.ty))
     }
 
     /// 1364 for a column that is given no value and has no default; without strict mode, its implicit default.
@@ -320,25 +307,13 @@ impl<'a> Inserter<'a> {
                 self.values[column] = self.without_default(column)?;
             }
         }
-        let zero_counts = self.ctx.settings.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
-        for (column, definition) in self.plan.table.def.columns.iter().enumerate() {
-            if definition.auto_increment {
-                let value = &self.values[column];
-                if set.contains(&column) {
-                    *wants_id = value.is_null() || is_zero(value) && !zero_counts;
-                }
-                if value.is_null() {
-                    self.values[column] = self.changer.assign(column, Value::UInt(0))?;
-                }
-            } else if self.values[column].is_null() && !definition.nullable && definition.generated.is_none() {
-                // What a trigger has set is no default.
-                self.values[column] = match set.contains(&column) && !self.plan.ignore {
-                    true => self.changer.assign(column, Value::Null)?,
-                    false => self.bend_null(column)?,
-                };
-            }
+        let counter = self.plan.table.def.auto_increment();
+        if let Some(column) = counter.filter(|column| set.contains(column)) {
+            let value = std::mem::replace(&mut self.values[column], Value::Null);
+            *wants_id = self.put_counter(column, Given::Value(value))?;
         }
-        Ok(())
+        let is_bent = self.lets_null_become_default();
+        self.changer.bend_nulls(&mut self.values, &set, is_bent)
     }
 
     /// MySQL lets NULL become the implicit default under IGNORE, and in lists of several rows without strict mode.

@@ -49,10 +49,7 @@ pub fn load(
 ) -> SqlResult<Changed> {
     let inserter = Inserter::new(&plan.insert, runtime, ctx);
     let mut loading = Loading {
-        in_way: match plan.insert.table.def.triggers.is_empty() {
-            true => InWay::new(&plan.insert, &inserter.changer),
-            false => None,
-        },
+        in_way: InWay::new(&plan.insert, &inserter.changer),
         plan,
         ctx,
         inserter,

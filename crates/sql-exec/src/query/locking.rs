@@ -246,7 +246,7 @@ impl<'a> Ahead<'a> {
     /// A row, if it is one to lock.
     fn add(&mut self, key: &[u8], row: &mut [Value]) -> SqlResult<()> {
         governor::tick()?;
-        let look = || is_to_be_locked(self.access, key, row, self.ctx);
+        let look = || is_to_be_locked(self.access, &Searches::run(self.access, self.ctx)?, key, row, self.ctx);
         if matches!(self.ctx.quietly(look), Ok(true)) {
             self.keys.push(key.into());
         }
@@ -265,15 +265,20 @@ impl<'a> Ahead<'a> {
 
 /// Whether a row passes the conditions, or is gone and so might. One that does not pass is not locked, unless the snapshot shows it as
 /// one that does.
-fn is_to_be_locked(access: &BaseAccess, key: &[u8], row: &mut [Value], ctx: &QueryContext<'_>) -> SqlResult<bool> {
+fn is_to_be_locked(
+    access: &BaseAccess,
+    searches: &Searches,
+    key: &[u8],
+    row: &mut [Value],
+    ctx: &QueryContext<'_>,
+) -> SqlResult<bool> {
     let rows = &access.table.rows;
-    let searches = Searches::run(access, ctx)?;
     let transaction = || ctx.runtime.transaction();
-    let now = transaction().get_current(rows, key, |stored| fill(access, &searches, row, stored, key));
+    let now = transaction().get_current(rows, key, |stored| fill(access, searches, row, stored, key));
     if now.is_none() || passes(access, row, ctx)? {
         return Ok(true);
     }
-    let before = transaction().get_superseded(rows, key, |stored| fill(access, &searches, row, stored, key));
+    let before = transaction().get_superseded(rows, key, |stored| fill(access, searches, row, stored, key));
     Ok(before.is_some() && passes(access, row, ctx)?)
 }
 
@@ -293,7 +298,8 @@ fn locked_row(
     governor::tick()?;
     let runtime = ctx.runtime;
     let key = &*found.primary_key;
-    if !is_to_be_locked(access, key, row, ctx)? {
+    let searches = Searches::run(access, ctx)?;
+    if !is_to_be_locked(access, &searches, key, row, ctx)? {
         return Ok(ControlFlow::Continue(()));
     }
     let rows = &access.table.rows;
@@ -304,7 +310,6 @@ fn locked_row(
         return Ok(ControlFlow::Continue(()));
     }
     let mut is_moved = false;
-    let searches = Searches::run(access, ctx)?;
     let now = runtime.transaction().get_current(rows, key, |stored| {
         fill(access, &searches, row, stored, key);
         is_moved = found.is_moved(&access.table, access.path.index, stored);

@@ -1,6 +1,6 @@
 //! `FULLTEXT KEY k (a, b) [WITH PARSER ngram]`: an index of the words of its columns.
 
-use catalog::{ColumnDef, GeneratedKind, IndexKind, IndexPart, TableDef};
+use catalog::{ColumnDef, IndexKind, IndexPart, TableDef};
 use parser::ast;
 use types::fulltext::TextRules;
 use types::{ErrorKind, SqlError, SqlResult};
@@ -34,8 +34,7 @@ pub(super) fn check_column(column: &ColumnDef) -> SqlResult<()> {
     if !column.ty.kind.is_text() {
         return Err(no_part(column));
     }
-    let generated = column.generated.as_ref();
-    match generated.is_some_and(|generated| generated.kind == GeneratedKind::Virtual) {
+    match column.is_virtual() {
         true => {
             let what = "Fulltext index on virtual generated column";
             Err(SqlError::new(ErrorKind::UnsupportedActionOnGeneratedColumn, &[&what]))

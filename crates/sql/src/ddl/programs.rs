@@ -5,7 +5,7 @@
 use catalog::{AccountDef, Characteristics, DataAccess, Privileges, ProgramContext, RoutineDef, RoutineKind};
 use env::Feature;
 use parser::ast::{self, RoutineCharacteristic, SqlSecurity};
-use types::{ErrorKind, SqlError, SqlResult};
+use types::{CollationId, ErrorKind, SqlError, SqlResult};
 
 use super::{ObjectLocks, check_name, unknown_database};
 use crate::accounts::grants::{forget_routine, give_on_routine};
@@ -15,6 +15,17 @@ use crate::session::Session;
 use crate::variables;
 
 impl Session {
+    /// What a program is defined under, in a database of this collation.
+    pub(super) fn program_context(&self, database: CollationId) -> SqlResult<ProgramContext> {
+        let variable = |name: &str| Ok::<_, SqlError>(self.variables.get(variables::find(name)?).to_string());
+        Ok(ProgramContext {
+            sql_mode: variable("sql_mode")?,
+            connection: self.variables.settings.expressions.collation,
+            client_charset: variable("character_set_client")?,
+            database,
+        })
+    }
+
     pub(super) fn create_routine(
         &mut self,
         create: &ast::CreateRoutine,
@@ -42,13 +53,7 @@ impl Session {
         }
         let definer = self.definer_of(create.definer.as_ref())?;
         let now = self.engine.clock_micros();
-        let variable = |name: &str| Ok::<_, SqlError>(self.variables.get(variables::find(name)?).to_string());
-        let context = ProgramContext {
-            sql_mode: variable("sql_mode")?,
-            connection: self.variables.settings.expressions.collation,
-            client_charset: variable("character_set_client")?,
-            database: known.def.collation,
-        };
+        let context = self.program_context(known.def.collation)?;
         let returns = match &create.returns {
             Some(ty) => shown::type_text(&compile::type_of("", ty, context.database)?),
             None => String::new(),

@@ -570,12 +570,7 @@ impl TableBuilder {
         if ty.kind == TypeKind::Json {
             return Err(SqlError::new(ErrorKind::JsonUsedAsKey, &[&column.name]));
         }
-        if kind == IndexKind::Primary
-            && column
-                .generated
-                .as_ref()
-                .is_some_and(|g| g.kind == GeneratedKind::Virtual)
-        {
+        if kind == IndexKind::Primary && column.is_virtual() {
             return Err(SqlError::new(
                 ErrorKind::UnsupportedActionOnGeneratedColumn,
                 &[&"Defining a virtual generated column as primary key"],

@@ -3,7 +3,7 @@
 //! A trigger is a part of its table's definition, and so comes and goes under the same locks. It is compiled once when it is made, so that a wrong one is refused
 //! there.
 
-use catalog::{Privileges, ProgramContext, TableDef, TriggerDef, TriggerEvent, TriggerTiming};
+use catalog::{Privileges, TableDef, TriggerDef, TriggerEvent, TriggerTiming};
 use env::Feature;
 use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult};
@@ -13,7 +13,6 @@ use crate::host::Host;
 use crate::plan::Authorizer as _;
 use crate::program::compile;
 use crate::session::Session;
-use crate::variables;
 
 impl Session {
     pub(super) fn create_trigger(
@@ -53,19 +52,13 @@ impl Session {
             return Err(ErrorKind::TrgAlreadyExists.into());
         }
         let definer = self.definer_of(create.definer.as_ref())?;
-        let variable = |name: &str| Ok::<_, SqlError>(self.variables.get(variables::find(name)?).to_string());
         let trigger = TriggerDef {
             name: name.clone(),
             timing: timing_of(create.timing),
             event: event_of(create.event),
             body: create.body.0.to_string(),
             definer,
-            context: ProgramContext {
-                sql_mode: variable("sql_mode")?,
-                connection: self.variables.settings.expressions.collation,
-                client_charset: variable("character_set_client")?,
-                database: collation,
-            },
+            context: self.program_context(collation)?,
             created_at: self.engine.clock_micros(),
         };
         compile::trigger(&table, &trigger)?;

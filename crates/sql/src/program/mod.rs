@@ -33,7 +33,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use catalog::RoutineDef;
+use catalog::{RoutineDef, same_name};
 use parser::ast::{Ident, Statement};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, TableId, Value};
 
@@ -90,7 +90,7 @@ impl FrameCopy {
 
 /// Whether both are the same routine, which one of them may have been before it was altered.
 fn is_same(a: &RoutineDef, b: &RoutineDef) -> bool {
-    let names = || a.name.to_lowercase() == b.name.to_lowercase();
+    let names = || same_name(&a.name, &b.name);
     std::ptr::eq(a, b) || (a.kind == b.kind && a.database == b.database && names())
 }
 

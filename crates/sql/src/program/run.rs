@@ -349,17 +349,17 @@ impl Session {
         };
         self.state.user_variables_use.set(code.user_variables);
         let mut rows = BufferedRows::default();
-        let client_limit = std::mem::replace(&mut self.variables.settings.select_limit, u64::MAX);
-        let answer = self.query_or_change(
-            statement,
-            Some(text),
-            run.parameters(),
-            ServerStatus::default(),
-            host,
-            &mut rows,
-        );
-        self.variables.settings.select_limit = client_limit;
-        answer?;
+        let parameters = run.parameters();
+        self.without_client_limit(|session| {
+            session.query_or_change(
+                statement,
+                Some(text),
+                parameters,
+                ServerStatus::default(),
+                host,
+                &mut rows,
+            )
+        })?;
         let ty = rows
             .shape()
             .map_or_else(SqlType::null, |shape| shape.columns[0].ty.clone());
@@ -544,10 +544,7 @@ impl Session {
         let code = &run.program.cursors[cursor].query;
         self.state.user_variables_use.set(code.user_variables);
         let mut rows = BufferedRows::default();
-        let client_limit = std::mem::replace(&mut self.variables.settings.select_limit, u64::MAX);
-        let opened = self.query_within(code, run, host, &mut rows);
-        self.variables.settings.select_limit = client_limit;
-        opened?;
+        self.without_client_limit(|session| session.query_within(code, run, host, &mut rows))?;
         run.cursors[cursor] = Some(OpenCursor { rows, next: 0 });
         Ok(())
     }

@@ -8,6 +8,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -15,7 +16,6 @@ use catalog::{IndexDef, Privileges};
 use parser::ast::{self, HandlerAction, HandlerDirection, HandlerScan};
 use store::{Cursor, Direction, KeyRange};
 use types::cast::{self, Target, assign};
-use types::key::prefix_successor;
 use types::{ErrorKind, IndexId, KeyLayout, SqlError, SqlResult, Value};
 
 use super::Session;
@@ -85,13 +85,6 @@ struct Search {
     direction: Direction,
 }
 
-fn empty_range() -> KeyRange {
-    KeyRange {
-        from: Vec::new(),
-        to: Some(Vec::new()),
-    }
-}
-
 impl Search {
     /// From a place on.
     fn from(index: IndexId, place: &Place, direction: Direction) -> Search {
@@ -104,7 +97,7 @@ impl Search {
         };
         Search {
             index,
-            range: range.unwrap_or_else(empty_range),
+            range: range.unwrap_or_else(KeyRange::empty),
             direction,
         }
     }
@@ -258,29 +251,12 @@ impl Session {
             HandlerScan::Key { index, op, values } => {
                 let index = index_of(open, index)?;
                 let prefix = self.key_prefix(open, index, values, host)?;
-                let mut end = prefix.clone();
-                let end = prefix_successor(&mut end).then_some(end);
                 let (range, direction) = match op {
-                    ast::BinaryOp::Eq => (KeyRange { from: prefix, to: end }, Direction::Forward),
-                    ast::BinaryOp::Ge => (KeyRange { from: prefix, to: None }, Direction::Forward),
-                    ast::BinaryOp::Gt => {
-                        let behind = end.map(|from| KeyRange { from, to: None });
-                        (behind.unwrap_or_else(empty_range), Direction::Forward)
-                    }
-                    ast::BinaryOp::Le => {
-                        let range = KeyRange {
-                            from: Vec::new(),
-                            to: end,
-                        };
-                        (range, Direction::Backward)
-                    }
-                    ast::BinaryOp::Lt => {
-                        let range = KeyRange {
-                            from: Vec::new(),
-                            to: Some(prefix),
-                        };
-                        (range, Direction::Backward)
-                    }
+                    ast::BinaryOp::Eq => (KeyRange::of_prefix(prefix), Direction::Forward),
+                    ast::BinaryOp::Ge => (KeyRange::between(Included(&prefix), Unbounded), Direction::Forward),
+                    ast::BinaryOp::Gt => (KeyRange::between(Excluded(&prefix), Unbounded), Direction::Forward),
+                    ast::BinaryOp::Le => (KeyRange::between(Unbounded, Included(&prefix)), Direction::Backward),
+                    ast::BinaryOp::Lt => (KeyRange::between(Unbounded, Excluded(&prefix)), Direction::Backward),
                     _ => return Err(SqlError::internal("the parser takes no other operator for HANDLER")),
                 };
                 Search {

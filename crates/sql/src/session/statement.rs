@@ -296,6 +296,14 @@ impl Session {
         Ok(())
     }
 
+    /// Runs queries that are not the client's as such: `sql_select_limit` is for those.
+    pub(crate) fn without_client_limit<T>(&mut self, run: impl FnOnce(&mut Session) -> T) -> T {
+        let client_limit = std::mem::replace(&mut self.variables.settings.select_limit, u64::MAX);
+        let result = run(self);
+        self.variables.settings.select_limit = client_limit;
+        result
+    }
+
     /// Evaluates an expression without tables.
     pub(crate) fn evaluate(
         &mut self,
@@ -315,11 +323,9 @@ impl Session {
     ) -> SqlResult<UserVariable> {
         let select = crate::plan::query::select_of(tree);
         let mut rows = BufferedRows::default();
-        // The client's limit is for the client's queries.
-        let client_limit = std::mem::replace(&mut self.variables.settings.select_limit, u64::MAX);
-        let answer = self.query_or_change(&select, None, parameters, ServerStatus::default(), host, &mut rows);
-        self.variables.settings.select_limit = client_limit;
-        answer?;
+        self.without_client_limit(|session| {
+            session.query_or_change(&select, None, parameters, ServerStatus::default(), host, &mut rows)
+        })?;
         let value = if rows.is_empty() {
             Value::Null
         } else {

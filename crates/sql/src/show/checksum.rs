@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use catalog::{ColumnDef, GeneratedKind};
+use catalog::ColumnDef;
 use crc32fast::Hasher;
 use parser::ast;
 use types::time::TimeZone;
@@ -81,14 +81,15 @@ impl Session {
         };
         let query = own_statement(&format!("SELECT {wanted} FROM {name}"))?;
         let mut sum = Sum::new(table);
-        // What the client limits are its own queries.
         let settings = &mut self.variables.settings;
-        let limits = (settings.select_limit, settings.max_execution_time.take());
-        settings.select_limit = u64::MAX;
+        // It is for queries of the client.
+        let longest = settings.max_execution_time.take();
         let zone = std::mem::replace(&mut settings.expressions.time_zone, TimeZone::UTC);
-        let ran = self.query_or_change(&query, None, Parameters::NONE, ServerStatus::default(), host, &mut sum);
+        let ran = self.without_client_limit(|session| {
+            session.query_or_change(&query, None, Parameters::NONE, ServerStatus::default(), host, &mut sum)
+        });
         let settings = &mut self.variables.settings;
-        (settings.select_limit, settings.max_execution_time) = limits;
+        settings.max_execution_time = longest;
         settings.expressions.time_zone = zone;
         ran.map(|_| sum.total)
     }
@@ -139,14 +140,10 @@ impl Sum {
         let columns = table.def.columns.iter();
         let mut columns: Vec<_> = columns.map(SumColumn::new).collect();
         // The bits of virtual columns come last.
-        let is_virtual = |column: &ColumnDef| {
-            let generated = column.generated.as_ref();
-            generated.is_some_and(|generated| generated.kind == GeneratedKind::Virtual)
-        };
         let mut bits = first_bit;
         for virtual_ones in [false, true] {
             for (column, definition) in columns.iter_mut().zip(&table.def.columns) {
-                if definition.nullable && is_virtual(definition) == virtual_ones {
+                if definition.nullable && definition.is_virtual() == virtual_ones {
                     column.null_bit = Some(bits);
                     bits += 1;
                 }

@@ -285,6 +285,13 @@ impl TableWriter {
         let mut old_keys = std::mem::take(&mut self.old_keys);
         let mut new_keys = std::mem::take(&mut self.new_keys);
         for at in 0..self.indexes.len() {
+            if self.indexes[at]
+                .index
+                .keys
+                .are_same(&self.table.shape.rows, old_row, row)
+            {
+                continue;
+            }
             self.entry_keys(at, old_row, primary_key, &mut old_keys);
             self.entry_keys(at, row, primary_key, &mut new_keys);
             // Both are in order.
