@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use catalog::{Privileges, ProgramContext, RoutineDef, RoutineKind, TableDef, TriggerDef};
+use catalog::{EventDef, Privileges, ProgramContext, RoutineDef, RoutineKind, TableDef, TriggerDef};
 use parser::ast::{self, ParamMode};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
-use super::is_same;
 use super::run::Run;
+use super::{compile, is_same};
 use crate::accounts::rights::AccountName;
 use crate::host::Host;
 use crate::result::{Done, ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
@@ -63,6 +63,16 @@ impl<'a> Owner<'a> {
             definer: def.characteristics.definer_security.then_some(&def.definer),
             context: &def.context,
             routine: Some(def),
+        }
+    }
+
+    /// Whoever runs it is its definer already.
+    fn of_event(event: &'a EventDef) -> Owner<'a> {
+        Owner {
+            database: &event.database,
+            definer: None,
+            context: &event.context,
+            routine: None,
         }
     }
 
@@ -189,6 +199,16 @@ impl Session {
                 ..Done::default()
             }),
         })
+    }
+
+    /// Runs an event in a session of its definer. Nobody takes its result sets.
+    pub(crate) fn run_event(&mut self, def: &EventDef, host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let program = compile::event(def)?;
+        let mut run = Run::new(&program);
+        self.enter(&Owner::of_event(def))?;
+        let outcome = self.run_program(&mut run, host, sink);
+        self.leave();
+        outcome.map(drop)
     }
 
     /// 1370 for who may not run it.

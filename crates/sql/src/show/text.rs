@@ -300,7 +300,8 @@ impl Session {
                 };
                 query(shown, filter.as_ref())
             }
-            Show::Events { filter, .. } => {
+            Show::Events { schema, filter } => {
+                let database = self.shown_database(schema.as_ref())?;
                 let columns = [
                     ("Db", "EVENT_SCHEMA"),
                     ("Name", "EVENT_NAME"),
@@ -318,7 +319,13 @@ impl Session {
                     ("collation_connection", "COLLATION_CONNECTION"),
                     ("Database Collation", "DATABASE_COLLATION"),
                 ];
-                query(Query::new("information_schema.EVENTS", &columns, ""), filter.as_ref())
+                let shown = Query::new("information_schema.EVENTS", &columns, "")
+                    .fixed(format!("EVENT_SCHEMA = {}", quoted(&database)));
+                let shown = Query {
+                    liked: Some("Name"),
+                    ..shown
+                };
+                query(shown, filter.as_ref())
             }
             Show::ProcedureStatus(filter) | Show::FunctionStatus(filter) => {
                 let columns = [
