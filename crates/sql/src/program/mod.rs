@@ -70,6 +70,7 @@ pub struct Programs {
     used: Vec<(TableId, String)>,
     /// A part of a statement has set variables of the session.
     pub has_set: bool,
+    definer: Option<call::LastDefiner>,
     /// What the session was before the outermost routine that runs.
     before: Vec<call::Before>,
 }
