@@ -40,6 +40,8 @@ pub enum EventStatus {
     Enabled,
     Disabled,
     DisabledOnReplica,
+    /// It has had its last turn, and is dropped when that has been run.
+    Over,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,7 +72,7 @@ impl EventStatus {
     pub fn as_str(self) -> &'static str {
         match self {
             EventStatus::Enabled => "ENABLED",
-            EventStatus::Disabled => "DISABLED",
+            EventStatus::Disabled | EventStatus::Over => "DISABLED",
             EventStatus::DisabledOnReplica => "REPLICA_SIDE_DISABLED",
         }
     }

@@ -17,7 +17,7 @@ use crate::server::{Arrival, Load, Worker};
 /// What is to be done, and how the process list shows it.
 pub struct Job {
     pub user: String,
-    pub database: String,
+    pub database: Option<String>,
     pub text: String,
     /// Gets its connection's id.
     pub work: Box<dyn FnOnce(u32, &dyn Host) + Send>,
@@ -43,7 +43,7 @@ impl Jobs {
         if self.registry.is_draining() {
             return;
         }
-        let handle = self.registry.enter_job(&job.user, &job.database);
+        let handle = self.registry.enter_job(&job.user, job.database.as_deref());
         handle.begin(code::QUERY, job.text.as_bytes());
         let worker = self
             .workers

@@ -193,12 +193,12 @@ impl Registry {
     }
 
     /// Enters work of the node's own.
-    pub(crate) fn enter_job(&self, user: &str, database: &str) -> Arc<Handle> {
+    pub(crate) fn enter_job(&self, user: &str, database: Option<&str>) -> Arc<Handle> {
         let mut connections = self.connections.lock();
         let id = self.ids.next(|id| connections.contains_key(&id));
         let handle = Arc::new(Handle::new(id, Peer::Inside, Place::outside(), self.draining.clone()));
         handle.set_user(user);
-        handle.set_database(Some(database));
+        handle.set_database(database);
         connections.insert(id, handle.clone());
         handle
     }

@@ -1,12 +1,12 @@
 //! Events: what the clock starts.
 //!
 //! ```text
-//!   catalog: schedules ──▶ due ──▶ its row says that it runs (a commit: nobody else runs this turn) ──▶ run as its definer
-//!                                          └─ its last turn: disabled, and dropped afterwards, unless it is to stay
+//!   catalog: schedules ──▶ due ──▶ the catalog says that they run (one commit for all: nobody else takes these turns) ──▶ each run as its definer
+//!                                          └─ the last turn: disabled, and dropped when it has been run, unless it is to stay
 //! ```
 //!
-//! The node that leads looks what is due; whoever asks it ([`Engine::due_events`]) lends the thread that runs it ([`Engine::run_event`]).
-//! A turn whose run fails, or whose node dies, is not run again: what it was about may have happened.
+//! The node that leads looks what is due; whoever asks it ([`Engine::due_events`]) takes the turns ([`Engine::take_turns`]) and lends the threads that run
+//! them ([`Engine::run_event`]). A turn whose run fails, or whose node dies, is not run again: what it was about may have happened.
 
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ use crate::variables;
 #[derive(Debug, Default)]
 pub struct DueEvents {
     pub due: Vec<Arc<EventDef>>,
+    /// They have had their last turn.
+    pub over: Vec<Arc<EventDef>>,
     /// When the next one is due, in microseconds since 1970.
     pub next: Option<i64>,
 }
@@ -39,35 +41,59 @@ impl Engine {
         let now = self.clock_micros();
         let catalog = self.catalog();
         for def in catalog.databases().flat_map(|database| database.events.values()) {
-            if def.status != EventStatus::Enabled {
-                continue;
-            }
-            match def.next(now) {
-                // It cannot run again, and only has to be told so.
-                Next::Due | Next::Never => found.due.push(def.clone()),
-                Next::At(at) => found.next = Some(found.next.map_or(at, |next| next.min(at))),
+            match (def.status, def.next(now)) {
+                (EventStatus::Over, _) | (EventStatus::Enabled, Next::Never) => found.over.push(def.clone()),
+                (EventStatus::Enabled, Next::Due) => found.due.push(def.clone()),
+                (EventStatus::Enabled, Next::At(at)) => found.next = Some(found.next.map_or(at, |next| next.min(at))),
+                (EventStatus::Disabled | EventStatus::DisabledOnReplica, _) => {}
             }
         }
         found
     }
 
-    /// Runs an event that is due, once; what goes wrong in it goes to the server's log. `taken`: it is known who runs this turn.
-    pub fn run_event(self: &Arc<Self>, def: &EventDef, connection_id: u32, host: &dyn Host, taken: impl FnOnce()) {
-        let turn = self.take_turn(def, host);
-        taken();
-        let outcome = turn.and_then(|turn| match turn {
-            Turn::Taken { is_last } => {
-                let ran = self.run_as_definer(def, connection_id, host);
-                let is_over = is_last && !def.preserve;
-                ran.and(if is_over { self.drop_finished(def, host) } else { Ok(()) })
+    /// Notes in the catalog that these events run now, and lets go of those that are over. Gives those whose turn it was: somebody may have changed one
+    /// meanwhile, or another node may have taken its turn.
+    pub fn take_turns(
+        self: &Arc<Self>,
+        due: &[Arc<EventDef>],
+        over: &[Arc<EventDef>],
+        host: &dyn Host,
+    ) -> SqlResult<Vec<Arc<EventDef>>> {
+        let now = self.clock_micros();
+        let mut own = Session::new(self.clone(), SessionOptions::default())?;
+        own.change_events(host, |change| {
+            let is_same = |def: &EventDef| {
+                let known = change.before.event(&def.database, &def.name);
+                known.is_some_and(|known| **known == *def)
+            };
+            let mut taken = Vec::with_capacity(due.len());
+            for def in due.iter().filter(|def| is_same(def)) {
+                governor::tick()?;
+                let mut running = EventDef::clone(def);
+                running.last_run = Some(now);
+                if running.next(now) == Next::Never {
+                    running.status = end_of(def);
+                }
+                change.edit.put_event(running);
+                taken.push(def.clone());
             }
-            Turn::Over => match def.preserve {
-                true => Ok(()),
-                false => self.drop_finished(def, host),
-            },
-            Turn::OfSomebodyElse => Ok(()),
-        });
-        if let Err(error) = outcome {
+            for def in over.iter().filter(|def| is_same(def)) {
+                governor::tick()?;
+                match end_of(def) {
+                    EventStatus::Over => drop(change.edit.remove_event(&def.database, &def.name)),
+                    status => change.edit.put_event(EventDef {
+                        status,
+                        ..EventDef::clone(def)
+                    }),
+                }
+            }
+            Ok(taken)
+        })
+    }
+
+    /// Runs an event whose turn was taken; what goes wrong in it goes to the server's log.
+    pub fn run_event(self: &Arc<Self>, def: &EventDef, connection_id: u32, host: &dyn Host) {
+        if let Err(error) = self.run_as_definer(def, connection_id, host) {
             tracing::warn!(
                 event = %format_args!("{}.{}", def.database, def.name),
                 definer = %format_args!("{}@{}", def.definer.0, def.definer.1),
@@ -75,40 +101,6 @@ impl Engine {
                 "an event has failed"
             );
         }
-    }
-
-    /// A session of the server's own.
-    fn own_session(self: &Arc<Self>) -> SqlResult<Session> {
-        Session::new(self.clone(), SessionOptions::default())
-    }
-
-    /// Notes in the catalog that the event runs now. Who comes second finds it so.
-    fn take_turn(self: &Arc<Self>, due: &EventDef, host: &dyn Host) -> SqlResult<Turn> {
-        let now = self.clock_micros();
-        self.own_session()?.change_events(host, |change| {
-            let Some(known) = change.before.event(&due.database, &due.name) else {
-                return Ok(Turn::OfSomebodyElse);
-            };
-            if **known != *due {
-                return Ok(Turn::OfSomebodyElse);
-            }
-            let mut taken = EventDef::clone(known);
-            let is_due = known.next(now) == Next::Due;
-            if is_due {
-                taken.last_run = Some(now);
-            }
-            let is_last = taken.next(now) == Next::Never;
-            if is_last {
-                taken.status = EventStatus::Disabled;
-            }
-            let turn = match (is_due, is_last) {
-                (true, is_last) => Turn::Taken { is_last },
-                (false, true) => Turn::Over,
-                (false, false) => return Ok(Turn::OfSomebodyElse),
-            };
-            change.edit.put_event(taken);
-            Ok(turn)
-        })
     }
 
     fn run_as_definer(self: &Arc<Self>, def: &EventDef, connection_id: u32, host: &dyn Host) -> SqlResult<()> {
@@ -140,25 +132,12 @@ impl Engine {
         session.begin_statement();
         session.run_event(def, host, &mut NoAnswer)
     }
-
-    /// Drops an event that has run for the last time, unless somebody has changed it meanwhile.
-    fn drop_finished(self: &Arc<Self>, ran: &EventDef, host: &dyn Host) -> SqlResult<()> {
-        self.own_session()?.change_events(host, |change| {
-            let known = change.before.event(&ran.database, &ran.name);
-            if known.is_some_and(|known| known.altered_at == ran.altered_at && known.status == EventStatus::Disabled) {
-                change.edit.remove_event(&ran.database, &ran.name);
-            }
-            Ok(())
-        })
-    }
 }
 
-/// Whose turn it is.
-enum Turn {
-    Taken {
-        is_last: bool,
-    },
-    /// There are no more.
-    Over,
-    OfSomebodyElse,
+/// What becomes of an event after its last turn.
+fn end_of(def: &EventDef) -> EventStatus {
+    match def.preserve {
+        true => EventStatus::Disabled,
+        false => EventStatus::Over,
+    }
 }

@@ -1,6 +1,6 @@
 //! The clock of events: on the node that leads, those that are due become jobs of the MySQL front.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,70 +9,139 @@ use front_mysql::{Job, Jobs};
 use parking_lot::Mutex;
 use shard::Shard;
 use sql::engine::Engine;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, oneshot};
 
 /// How long a new event, or a new leader, may wait to be seen.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Where events wait for others to end, several may end in between.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 /// Events that run at the same time; others wait.
-const RUNNING_MAX: usize = 64;
+const RUNNING_MAX: usize = 256;
+/// Of these, runs of one event that takes longer than the time between its turns.
+const RUNNING_OF_ONE_MAX: usize = 8;
 
 /// Starts events as they come due, for as long as the node runs.
 pub async fn keep_time(engine: Arc<Engine>, shard: Arc<Shard>, jobs: Jobs) {
-    let places = Arc::new(Semaphore::new(RUNNING_MAX));
-    let starting = Starting::default();
+    let running = Arc::new(Running::default());
     loop {
         let mut wait = LOOK_EVERY;
+        let mut is_full = false;
         if shard.status().is_leader {
-            let found = engine.due_events();
+            let mut found = engine.due_events();
+            // Where there are more than can run, each has its turn.
+            found.due.sort_by_key(|def| def.last_run);
+            let mut runs = Vec::new();
             for def in found.due {
-                let Ok(place) = places.clone().try_acquire_owned() else {
-                    break;
-                };
-                let Some(start) = starting.of(&def) else { continue };
-                let engine = engine.clone();
-                jobs.start(Job {
-                    user: def.definer.0.clone(),
-                    database: def.database.clone(),
-                    text: def.body.clone(),
-                    work: Box::new(move |id, host| {
-                        engine.run_event(&def, id, host, || drop(start));
-                        drop(place);
-                    }),
-                });
+                match running.begin(&def) {
+                    Some(run) => runs.push((def, run)),
+                    None => is_full = true,
+                }
             }
-            let now = engine.clock_micros();
+            found.over.retain(|def| !running.has(def));
+            if !runs.is_empty() || !found.over.is_empty() {
+                start(runs, found.over, &engine, &jobs).await;
+            }
             if let Some(next) = found.next {
-                wait = wait.min(Duration::from_micros(u64::try_from(next - now).unwrap_or(0)));
+                let left = u64::try_from(next - engine.clock_micros()).unwrap_or(0);
+                wait = wait.min(Duration::from_micros(left));
             }
         }
-        tokio::time::sleep(wait).await;
+        if is_full {
+            let _ = tokio::time::timeout(wait, running.ended.notified()).await;
+            wait = BETWEEN_LOOKS;
+        }
+        tokio::time::sleep(wait.max(BETWEEN_LOOKS)).await;
     }
 }
 
-/// Events that have been given to a thread, and of which the catalog does not know yet that they run.
-#[derive(Clone, Default)]
-struct Starting(Arc<Mutex<HashSet<(String, String)>>>);
+/// Takes the turns of all of them at once, and starts those that it got.
+async fn start(runs: Vec<(Arc<EventDef>, Run)>, over: Vec<Arc<EventDef>>, engine: &Arc<Engine>, jobs: &Jobs) {
+    let due: Vec<Arc<EventDef>> = runs.iter().map(|(def, _)| def.clone()).collect();
+    let (answer, taken) = oneshot::channel();
+    let of_clock = engine.clone();
+    jobs.start(Job {
+        user: "event_scheduler".into(),
+        database: None,
+        text: String::new(),
+        work: Box::new(move |_, host| {
+            let taken = of_clock.take_turns(&due, &over, host);
+            let taken = taken.inspect_err(|error| tracing::warn!(%error, "events that are due cannot be started"));
+            let _ = answer.send(taken.unwrap_or_default());
+        }),
+    });
+    // None: the node stops, or the job has panicked.
+    let taken = taken.await.unwrap_or_default();
+    let is_taken = |def: &Arc<EventDef>| taken.iter().any(|taken| Arc::ptr_eq(taken, def));
+    for (def, run) in runs.into_iter().filter(|(def, _)| is_taken(def)) {
+        let engine = engine.clone();
+        jobs.start(Job {
+            user: def.definer.0.clone(),
+            database: Some(def.database.clone()),
+            text: def.body.clone(),
+            work: Box::new(move |id, host| {
+                engine.run_event(&def, id, host);
+                drop(run);
+            }),
+        });
+    }
+}
 
-/// The start of one of them. It is over when this is dropped.
-struct Start {
-    starting: Starting,
+/// The runs of events on this node.
+#[derive(Default)]
+struct Running {
+    state: Mutex<State>,
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    total: usize,
+    /// By database and name.
+    of: HashMap<(String, String), usize>,
+}
+
+/// A place for one run, until it is over, also by a panic or by a thread that never takes it.
+struct Run {
+    running: Arc<Running>,
     name: (String, String),
 }
 
-impl Starting {
-    /// None where it starts already.
-    fn of(&self, def: &EventDef) -> Option<Start> {
-        let name = (def.database.clone(), def.name.clone());
-        let is_new = self.0.lock().insert(name.clone());
-        is_new.then(|| Start {
-            starting: self.clone(),
-            name,
+fn name_of(def: &EventDef) -> (String, String) {
+    (def.database.clone(), def.name.clone())
+}
+
+impl Running {
+    /// None: it has to wait.
+    fn begin(self: &Arc<Self>, def: &EventDef) -> Option<Run> {
+        let mut state = self.state.lock();
+        let runs = state.of.get(&name_of(def)).copied().unwrap_or(0);
+        if state.total >= RUNNING_MAX || runs >= RUNNING_OF_ONE_MAX {
+            return None;
+        }
+        state.of.insert(name_of(def), runs + 1);
+        state.total += 1;
+        Some(Run {
+            running: self.clone(),
+            name: name_of(def),
         })
+    }
+
+    fn has(&self, def: &EventDef) -> bool {
+        self.state.lock().of.contains_key(&name_of(def))
     }
 }
 
-impl Drop for Start {
+impl Drop for Run {
     fn drop(&mut self) {
-        self.starting.0.lock().remove(&self.name);
+        let mut state = self.running.state.lock();
+        state.total -= 1;
+        if let Some(runs) = state.of.get_mut(&self.name) {
+            *runs -= 1;
+            if *runs == 0 {
+                state.of.remove(&self.name);
+            }
+        }
+        drop(state);
+        self.running.ended.notify_one();
     }
 }

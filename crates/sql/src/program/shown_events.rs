@@ -52,7 +52,7 @@ pub fn create_text(def: &EventDef) -> String {
     });
     text.push_str(match def.status {
         EventStatus::Enabled => " ENABLE",
-        EventStatus::Disabled => " DISABLE",
+        EventStatus::Disabled | EventStatus::Over => " DISABLE",
         EventStatus::DisabledOnReplica => " DISABLE ON REPLICA",
     });
     if !def.comment.is_empty() {
