@@ -11,6 +11,7 @@ mod edit;
 mod foreign_key;
 mod login;
 mod login_policy;
+mod names;
 mod privilege;
 mod routine;
 mod rows;
@@ -34,6 +35,7 @@ pub use account::{AccountDef, AuthenticationPlugin, ColumnPrivileges, GrantedRol
 pub use edit::{CatalogEdit, CatalogRow};
 pub use foreign_key::{ForeignKeyDef, ReferenceAction};
 pub use login_policy::{LockTime, LoginPolicy, PasswordPolicy, PastPassword, ResourceLimits, TlsRequirement};
+pub use names::{Names, Place, first_repeated};
 pub use privilege::{
     DynamicPrivilege, DynamicPrivileges, Privileges, pattern_covers, pattern_matches, pattern_specificity,
 };
