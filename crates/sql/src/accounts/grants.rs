@@ -208,6 +208,7 @@ impl Session {
         self.change_accounts(host, |change| {
             check_target(&change.before, wanted)?;
             for name in &names {
+                governor::tick()?;
                 let account = change.edit.catalog().account(&name.0, &name.1);
                 let mut account = AccountDef::clone(account.ok_or(ErrorKind::CantCreateUserWithGrant)?);
                 put(&mut account, wanted, &restrictions);
@@ -231,6 +232,7 @@ impl Session {
         let passed_over = self.change_accounts(host, |change| {
             let mut passed_over = Vec::new();
             for name in &names {
+                governor::tick()?;
                 let Some(account) = change.edit.catalog().account(&name.0, &name.1) else {
                     match revoke.ignore_unknown_user {
                         true => passed_over.push(SqlError::new(ErrorKind::UserDoesNotExist, &[&name.0])),
@@ -258,6 +260,7 @@ impl Session {
         let unknown = self.change_accounts(host, |change| {
             let mut unknown = Vec::new();
             for (user, host) in &names {
+                governor::tick()?;
                 let Some(account) = change.edit.catalog().account(user, host) else {
                     match revoke.ignore_unknown_user {
                         true => unknown.push(SqlError::new(ErrorKind::UserDoesNotExist, &[user])),

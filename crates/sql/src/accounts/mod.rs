@@ -188,6 +188,7 @@ impl Session {
         let missing = self.change_accounts(host, |change| {
             let mut missing = Vec::new();
             for ((spec, name), credentials) in alter.users.iter().zip(&names).zip(&prepared) {
+                governor::tick()?;
                 let Some(account) = change.edit.catalog().account(&name.0, &name.1) else {
                     missing.push(name.clone());
                     continue;
