@@ -48,6 +48,8 @@ def login_payload(user, password, nonce, capabilities=CAPABILITIES):
 class Connection:
     """A socket that knows packets, but not manners."""
 
+    capabilities = CAPABILITIES
+
     def __init__(self, address, user=None, password="", timeout=20, receive_buffer=None):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if receive_buffer:
@@ -119,7 +121,7 @@ class Connection:
 
     def log_in(self, user, password=""):
         nonce = self.greet()
-        self.send_raw(frame(login_payload(user, password, nonce), 1))
+        self.send_raw(frame(login_payload(user, password, nonce, self.capabilities), 1))
         answer = self.receive()
         while answer[:1] != b"\0":
             if answer[:1] == b"\xfe":  # another plugin: an account without password answers with nothing

@@ -12,6 +12,7 @@ mod event;
 mod foreign_key;
 mod login;
 mod login_policy;
+mod names;
 mod privilege;
 mod routine;
 mod rows;
@@ -36,6 +37,7 @@ pub use edit::{CatalogEdit, CatalogRow};
 pub use event::{EventDef, EventStatus, Next, Schedule};
 pub use foreign_key::{ForeignKeyDef, ReferenceAction};
 pub use login_policy::{LockTime, LoginPolicy, PasswordPolicy, PastPassword, ResourceLimits, TlsRequirement};
+pub use names::{Names, Place, first_repeated};
 pub use privilege::{
     DynamicPrivilege, DynamicPrivileges, Privileges, pattern_covers, pattern_matches, pattern_specificity,
 };

@@ -135,8 +135,16 @@ impl Catalog {
                     Arc::make_mut(database).events.remove(&EventDef::place(event));
                 }
             }
-            // Both halves may hold an @.
-            b'a' => self.accounts.retain(|(user, host), _| account_key(user, host) != key),
+            b'a' => {
+                // Both halves may hold what stands between them: one of the places is the one.
+                let name = std::str::from_utf8(name).ok()?;
+                for (at, _) in name.match_indices(['@', '\0']) {
+                    let (user, host) = (&name[..at], &name[at + 1..]);
+                    if account_key(user, host) == key {
+                        self.accounts.remove(&(user.to_owned(), host.to_owned()));
+                    }
+                }
+            }
             b'p' => {
                 self.variables.remove(std::str::from_utf8(name).ok()?);
             }
@@ -341,6 +349,24 @@ mod tests {
             set_at: 3,
             user: "a".into(),
             host: "b".into(),
+        }
+    }
+
+    #[test]
+    fn the_account_that_a_key_names_is_removed_alone() {
+        let names = [("a@b", "c"), ("a", "b@c"), ("a", "c"), ("", "@"), ("@", "")];
+        let mut catalog = Catalog::default();
+        let mut edit = CatalogEdit::new(Arc::new(catalog.clone()));
+        for (user, host) in names {
+            edit.put_account(AccountDef::new(user, host));
+        }
+        applied(&edit, &mut catalog, 5);
+        for (removed, (user, host)) in names.iter().enumerate() {
+            let mut edit = CatalogEdit::new(Arc::new(catalog.clone()));
+            edit.remove_account(user, host);
+            applied(&edit, &mut catalog, 6 + removed as u64);
+            assert!(catalog.account(user, host).is_none());
+            assert_eq!(catalog.accounts().count(), names.len() - removed - 1);
         }
     }
 

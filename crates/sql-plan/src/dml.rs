@@ -57,13 +57,8 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
     check_row_alias(insert, &table.def.name, columns.len())?;
     check_columns(planner, &names, &columns, Privileges::INSERT, names_columns(insert))?;
     let mut defaults = Vec::new();
-    for (position, _) in table
-        .def
-        .columns
-        .iter()
-        .enumerate()
-        .filter(|(position, _)| !columns.contains(position))
-    {
+    let given: HashSet<usize> = columns.iter().copied().collect();
+    for position in (0..table.def.columns.len()).filter(|position| !given.contains(position)) {
         defaults.push((position, default_value(planner, &table, position)?));
     }
     let mut source = match &insert.source {
@@ -184,14 +179,16 @@ fn insert_columns(target: &TableScope<'_>, insert: &ast::Insert) -> SqlResult<Ve
         return Ok(target.all_columns());
     };
     let mut columns = Vec::with_capacity(names.len());
+    let mut given = HashSet::with_capacity(names.len());
     for name in names {
+        governor::tick()?;
         let named = name
             .table
             .as_ref()
             .is_none_or(|qualifier| qualifier.as_str() == target.alias);
         let column = target.column_named(&name.name).filter(|_| named);
         let column = column.ok_or_else(|| sql_expr::scope::unknown_column(name, Clause::FieldList))?;
-        if columns.contains(&column) {
+        if !given.insert(column) {
             return Err(SqlError::new(
                 ErrorKind::FieldSpecifiedTwice,
                 &[&target.table.def.columns[column].name],

@@ -132,7 +132,7 @@ impl<'a> TableScope<'a> {
     pub fn column_named(&self, name: &str) -> Option<usize> {
         match self.through {
             Some(through) => through.column(name),
-            None => self.table.def.column(name),
+            None => self.table.column(name),
         }
     }
 

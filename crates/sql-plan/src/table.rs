@@ -1,15 +1,20 @@
 //! A table as plans use it: its definition and its rows, side by side.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use catalog::{IndexDef, TableDef};
+use catalog::{IndexDef, Names, TableDef};
 use types::{IndexId, KeyLayout, RowLayout, SqlType, TableId};
 
 /// A table's definition with the store's table behind it.
 pub struct Table {
     pub def: Arc<TableDef>,
     pub rows: Arc<store::Table>,
+    /// Of the columns, once somebody looks for one among many.
+    names: OnceLock<Names>,
 }
+
+/// So many names are compared one after another.
+pub(crate) const NAMES_COMPARED: usize = 32;
 
 impl std::fmt::Debug for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -19,7 +24,18 @@ impl std::fmt::Debug for Table {
 
 impl Table {
     pub fn new(def: Arc<TableDef>, rows: Arc<store::Table>) -> Table {
-        Table { def, rows }
+        let names = OnceLock::new();
+        Table { def, rows, names }
+    }
+
+    /// The position of a column by name.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        let columns = self.def.named_columns();
+        if columns.len() <= NAMES_COMPARED {
+            return self.def.column(name);
+        }
+        let named = || columns.iter().map(|column| column.name.as_str()).collect::<Names>();
+        self.names.get_or_init(named).first(name)
     }
 
     pub fn id(&self) -> TableId {

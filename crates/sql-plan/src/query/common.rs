@@ -15,7 +15,8 @@ use crate::planner::Planner;
 /// The common tables (`WITH`) that a query sees. Case matters in their names, as in those of tables.
 #[derive(Debug, Clone, Default)]
 pub struct CommonTables {
-    by_name: HashMap<String, CommonTable>,
+    /// Shared by the queries that see the same ones.
+    by_name: Arc<HashMap<String, CommonTable>>,
 }
 
 #[derive(Debug, Clone)]
@@ -81,6 +82,10 @@ impl CommonTables {
             .collect()
     }
 
+    fn insert(&mut self, name: &str, table: CommonTable) {
+        Arc::make_mut(&mut self.by_name).insert(name.to_owned(), table);
+    }
+
     pub fn get(&self, name: &ast::TableName) -> Option<&CommonTable> {
         if name.schema.is_some() {
             None
@@ -127,7 +132,7 @@ pub fn with_common_tables(
             levels,
             around,
         };
-        common.by_name.insert(table.name.as_str().to_owned(), planned);
+        common.insert(table.name.as_str(), planned);
     }
     Ok(common)
 }
@@ -226,7 +231,7 @@ fn plan_recursive(
         levels: 0,
         around: 0,
     };
-    inner.by_name.insert(name.clone(), reference);
+    inner.insert(&name, reference);
     let step_query = combine(&set.rest[split].body, &set.rest[split + 1..]);
     let step = super::plan_in(planner, &step_query, &inner, super::reborrow(outer))?;
     if step.shape.columns.len() != shape.columns.len() {

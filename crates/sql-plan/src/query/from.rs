@@ -4,10 +4,11 @@ mod view;
 
 pub use view::insert_target;
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use catalog::same_name;
+use catalog::Names;
 use parser::ast::{self, TableRef};
 use sql_expr::{Binder, Clause, CompareOp, Expr, Scope};
 use types::{ErrorKind, SqlError, SqlResult};
@@ -181,11 +182,9 @@ pub fn bind_from(
         let bound = bind_ref(scope, table)?;
         children.push(bound.tree);
         shown.extend(bound.shown);
+        check_count(&scope.tables)?;
     }
     scope.visible = 0..scope.tables.len();
-    if scope.tables_with_rows() > MAX_JOINED {
-        return Err(SqlError::new(ErrorKind::TooManyTables, &[&MAX_JOINED]));
-    }
     check_unique_names(&scope.tables)?;
     let tree = match children.len() {
         1 => children.remove(0),
@@ -196,6 +195,14 @@ pub fn bind_from(
         },
     };
     Ok(Some((tree, shown)))
+}
+
+/// 1116, as soon as there are too many: what joins them need not be looked at.
+fn check_count(tables: &[ScopeTable]) -> SqlResult<()> {
+    match tables.iter().filter(|table| table.has_rows()).count() > MAX_JOINED {
+        true => Err(SqlError::new(ErrorKind::TooManyTables, &[&MAX_JOINED])),
+        false => Ok(()),
+    }
 }
 
 /// 1066 for two tables of one name.
@@ -244,10 +251,7 @@ fn bind_ref(scope: &mut QueryScope<'_, '_, '_>, table: &TableRef) -> SqlResult<B
 
 fn add_table(scope: &mut QueryScope<'_, '_, '_>, table: ScopeTable) -> Bound {
     let at = scope.tables.len();
-    let shown = table
-        .slots()
-        .filter(|slot| !table.invisible.contains(&(slot - table.offset)))
-        .collect();
+    let shown = table.shown().collect();
     scope.tables.push(table);
     Bound {
         tree: FromTree::Table(at),
@@ -366,13 +370,9 @@ fn bind_derived(scope: &mut QueryScope<'_, '_, '_>, derived: &ast::Derived) -> S
         }
     };
     let shape = renamed(&plan.shape, &derived.columns, &alias)?;
-    for (at, column) in shape.columns.iter().enumerate() {
-        if shape.columns[..at]
-            .iter()
-            .any(|other| same_name(&other.name, &column.name))
-        {
-            return Err(SqlError::new(ErrorKind::DupFieldName, &[&column.name]));
-        }
+    let names = shape.columns.iter().map(|column| column.name.as_str());
+    if let Some(name) = catalog::first_repeated(names.inspect(|_| governor::pause())) {
+        return Err(SqlError::new(ErrorKind::DupFieldName, &[&name]));
     }
     let columns = relabelled(&shape.columns, &alias);
     let source = TableSource::Derived(Arc::new(plan));
@@ -443,6 +443,7 @@ fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<
         }
     };
     let tables = left.tables.start.min(right.tables.start)..left.tables.end.max(right.tables.end);
+    check_count(&scope.tables[tables.clone()])?;
     let mut on = Vec::new();
     let mut shown: Vec<usize> = left.shown.iter().chain(&right.shown).copied().collect();
     match &join.condition {
@@ -461,25 +462,32 @@ fn bind_join(scope: &mut QueryScope<'_, '_, '_>, join: &ast::Join) -> SqlResult<
             }
         }
         ast::JoinCondition::Using(names) => {
+            let (left_columns, right_columns) = (ShownColumns::of(scope, &left), ShownColumns::of(scope, &right));
             let mut pairs = Vec::with_capacity(names.len());
+            let mut known = HashSet::with_capacity(names.len());
             for name in names {
+                governor::tick()?;
                 let unknown = || SqlError::new(ErrorKind::BadField, &[&name.as_str(), &"from clause"]);
-                let of_left = shown_column(scope, &left, name)?.ok_or_else(unknown)?;
-                let of_right = shown_column(scope, &right, name)?.ok_or_else(unknown)?;
+                let pair = (
+                    left_columns.get(name)?.ok_or_else(unknown)?,
+                    right_columns.get(name)?.ok_or_else(unknown)?,
+                );
                 // A name that is written twice counts once.
-                if !pairs.contains(&(of_left, of_right)) {
-                    pairs.push((of_left, of_right));
+                if known.insert(pair) {
+                    pairs.push(pair);
                 }
             }
             shown = merge(scope, pairs, &left, &right, is_right, &mut on)?;
         }
         ast::JoinCondition::Natural => {
+            let (left_columns, right_columns) = (ShownColumns::of(scope, &left), ShownColumns::of(scope, &right));
             let mut pairs = Vec::new();
             for &slot in &left.shown {
-                let name = scope.result_column(slot).name.clone();
-                if let Some(other) = shown_column(scope, &right, &name)? {
+                governor::tick()?;
+                let name = &scope.result_column(slot).name;
+                if let Some(other) = right_columns.get(name)? {
                     // The name must be one column's on this side, too.
-                    shown_column(scope, &left, &name)?;
+                    left_columns.get(name)?;
                     pairs.push((slot, other));
                 }
             }
@@ -540,17 +548,27 @@ fn bind_side(scope: &mut QueryScope<'_, '_, '_>, table: &TableRef, optional: boo
     bound
 }
 
-/// The column that USING or NATURAL means on one side of a join; 1052 where there are several.
-fn shown_column(scope: &QueryScope<'_, '_, '_>, side: &Bound, name: &str) -> SqlResult<Option<usize>> {
-    let mut same = side
-        .shown
-        .iter()
-        .copied()
-        .filter(|slot| same_name(&scope.result_column(*slot).name, name));
-    let found = same.next();
-    match same.next() {
-        None => Ok(found),
-        Some(_) => Err(SqlError::new(ErrorKind::NonUniq, &[&name, &"from clause"])),
+/// The columns of one side of a join, as USING and NATURAL find them.
+struct ShownColumns<'a> {
+    names: Names,
+    slots: &'a [usize],
+}
+
+impl<'a> ShownColumns<'a> {
+    fn of(scope: &QueryScope<'_, '_, '_>, side: &'a Bound) -> ShownColumns<'a> {
+        let name = |slot: &usize| scope.result_column(*slot).name.as_str();
+        ShownColumns {
+            names: side.shown.iter().map(name).inspect(|_| governor::pause()).collect(),
+            slots: &side.shown,
+        }
+    }
+
+    /// 1052 where there are several.
+    fn get(&self, name: &str) -> SqlResult<Option<usize>> {
+        match self.names.get(name) {
+            Some(place) if place.is_repeated => Err(SqlError::new(ErrorKind::NonUniq, &[&name, &"from clause"])),
+            place => Ok(place.map(|place| self.slots[place.first])),
+        }
     }
 }
 
@@ -566,10 +584,9 @@ fn merge(
 ) -> SqlResult<Vec<usize>> {
     let mut shown = Vec::with_capacity(left.shown.len() + right.shown.len());
     let mut hidden = Vec::with_capacity(pairs.len());
-    pairs.sort_by_key(|(a, b)| match keeps_right {
-        true => right.shown.iter().position(|slot| slot == b),
-        false => left.shown.iter().position(|slot| slot == a),
-    });
+    let (first, second) = if keeps_right { (right, left) } else { (left, right) };
+    let places: HashMap<usize, usize> = first.shown.iter().enumerate().map(|(at, slot)| (*slot, at)).collect();
+    pairs.sort_by_key(|(a, b)| places.get(if keeps_right { b } else { a }));
     for &(a, b) in &pairs {
         let (left_column, right_column) = (scope.column(a)?, scope.column(b)?);
         let (ctx, options) = (scope.planner.ctx, scope.planner.options());
@@ -578,15 +595,14 @@ fn merge(
         shown.push(kept);
         hidden.push(merged);
     }
-    let paired = |slot: &usize| pairs.iter().any(|(a, b)| a == slot || b == slot);
-    let (first, second) = if keeps_right { (right, left) } else { (left, right) };
+    let paired: HashSet<usize> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
     shown.extend(
         first
             .shown
             .iter()
             .chain(&second.shown)
             .copied()
-            .filter(|slot| !paired(slot)),
+            .filter(|slot| !paired.contains(slot)),
     );
     scope.merged.extend(hidden);
     Ok(shown)

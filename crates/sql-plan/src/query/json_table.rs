@@ -7,6 +7,7 @@
 //!     └─ level '$.b[*]' ─ c   one for each row of the levels below, which take turns
 //! ```
 
+use catalog::Names;
 use parser::ast;
 use sql_api::result::ResultColumn;
 use sql_expr::Expr;
@@ -82,6 +83,7 @@ impl JsonTablePlan {
         let mut builder = Builder {
             planner,
             alias: &table.alias,
+            names: Names::default(),
             shown: Vec::new(),
         };
         let mut root = builder.level(&table.path, &table.columns)?;
@@ -99,6 +101,7 @@ impl JsonTablePlan {
 struct Builder<'b, 'p> {
     planner: &'b Planner<'p>,
     alias: &'b str,
+    names: Names,
     shown: Vec<ResultColumn>,
 }
 
@@ -199,9 +202,8 @@ impl Builder<'_, '_> {
     /// The place of a column in the row.
     fn show(&mut self, name: &ast::Ident, ty: SqlType) -> SqlResult<usize> {
         governor::tick()?;
-        let is_same = |column: &&ResultColumn| catalog::same_name(&column.name, name);
-        if let Some(first) = self.shown.iter().find(is_same) {
-            return Err(SqlError::new(ErrorKind::DupFieldName, &[&first.name]));
+        if let Some(first) = self.names.push(name) {
+            return Err(SqlError::new(ErrorKind::DupFieldName, &[&self.shown[first].name]));
         }
         self.shown.push(ResultColumn {
             table: self.alias.to_owned(),

@@ -11,6 +11,7 @@
 //! * [`change`]: UPDATE and DELETE over several tables;
 //! * this file: set operations, VALUES, LIMIT, subqueries.
 
+mod aliases;
 mod change;
 mod common;
 mod from;
@@ -282,11 +283,7 @@ fn plan_term(
         return Err(SqlError::new(ErrorKind::WrongUsage, &[&"UNION", &"FOR UPDATE"]));
     }
     let (body, shape, correlated) = plan_body(planner, &query.body, common, &mut outer)?;
-    let mut scope = scope::OutputScope {
-        planner,
-        shape: &shape,
-        offset: 0,
-    };
+    let mut scope = scope::OutputScope::new(planner, &shape, 0);
     let mut order = Vec::new();
     for item in &query.order_by {
         let expr = order_expr(planner, &item.expr, &mut scope, shape.columns.len())?;

@@ -30,14 +30,16 @@ impl ReadItems {
         self.readers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The one reader reads these alone. Whether that is less than before; with several readers it is not.
+    /// The one reader reads these alone, which are in order. Whether that is less than before; with several readers it is not.
     fn narrow(&self, read: &[usize]) -> bool {
         let mut is_less = false;
+        let mut read = read.iter().peekable();
         if let Some(noted) = self.noted.get()
             && self.readers.load(Ordering::Relaxed) == 1
         {
             for (item, flag) in noted.iter().enumerate() {
-                is_less |= flag.swap(read.contains(&item), Ordering::Relaxed) && !read.contains(&item);
+                let is_read = read.next_if_eq(&&item).is_some();
+                is_less |= flag.swap(is_read, Ordering::Relaxed) && !is_read;
             }
         }
         is_less

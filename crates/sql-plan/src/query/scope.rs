@@ -1,10 +1,11 @@
 //! What names mean within a query.
 
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use catalog::{Privileges, TableDef, ViewDef, same_name};
+use catalog::{Names, Place, Privileges, TableDef, ViewDef, same_name};
 use parser::ast;
 use sql_api::result::{ResultColumn, ResultShape};
 use sql_expr::scope::{ambiguous_column, unknown_column, unknown_without_tables};
@@ -12,6 +13,7 @@ use sql_expr::{AggregateCall, Clause, Coercibility, Expr, ExprKind, Resolved, Sc
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::QueryPlan;
+use super::aliases::{Aliases, Beside};
 use super::common::{CommonTable, CommonTables, RecursivePlan};
 use super::join::{DerivedRow, DerivedSource};
 use super::json_table::JsonTablePlan;
@@ -22,7 +24,7 @@ use crate::full_text::{Match, relevance_type, slots_of};
 use crate::node::Authorizer;
 use crate::planner::Planner;
 use crate::scope::default_of_column;
-use crate::table::Table;
+use crate::table::{NAMES_COMPARED, Table};
 use crate::views::Question;
 
 /// One table of a FROM clause.
@@ -33,7 +35,9 @@ pub struct ScopeTable {
     /// The database of a base table.
     pub database: Option<String>,
     pub columns: Vec<ResultColumn>,
-    /// Invisible columns are found by name and not by `*`.
+    /// Of the columns, once somebody looks for one among many; a base table has its own.
+    pub(super) names: OnceCell<Names>,
+    /// Invisible columns are found by name and not by `*`. In order.
     pub invisible: Vec<usize>,
     /// The slot of the first column.
     pub offset: usize,
@@ -99,6 +103,7 @@ impl ScopeTable {
             used: vec![false; columns.len()],
             matches: Vec::new(),
             columns,
+            names: OnceCell::new(),
             below: None,
             reads: DerivedRow::None,
             follows: Vec::new(),
@@ -118,12 +123,29 @@ impl ScopeTable {
         }
     }
 
-    /// The columns that a query can name.
-    fn named_columns(&self) -> &[ResultColumn] {
-        match &self.source {
-            TableSource::Base { table, .. } => &self.columns[..table.def.named_columns().len()],
-            _ => &self.columns,
+    /// Where a column of that name stands. A derived table may have two of one name.
+    fn place(&self, name: &str) -> Option<Place> {
+        if let TableSource::Base { table, .. } = &self.source {
+            let is_repeated = false;
+            return table.column(name).map(|first| Place { first, is_repeated });
         }
+        let columns = &self.columns;
+        if columns.len() > NAMES_COMPARED {
+            let named = || columns.iter().map(|column| column.name.as_str()).collect::<Names>();
+            return self.names.get_or_init(named).get(name);
+        }
+        let is_named = |column: &ResultColumn| same_name(&column.name, name);
+        let first = columns.iter().position(is_named)?;
+        Some(Place {
+            first,
+            is_repeated: columns[first + 1..].iter().any(is_named),
+        })
+    }
+
+    /// The slots that `*` means.
+    pub fn shown(&self) -> impl Iterator<Item = usize> {
+        let is_shown = |slot: &usize| self.invisible.binary_search(&(slot - self.offset)).is_err();
+        self.slots().filter(is_shown)
     }
 
     /// Whether names of the query may mean it.
@@ -205,13 +227,13 @@ pub struct QueryScope<'a, 'p, 'o> {
     /// Whether the tables being bound are on the side of an outer join that may have no row.
     pub optional: bool,
     /// Columns that USING or NATURAL has merged into an earlier one: hidden for unqualified names.
-    pub merged: Vec<usize>,
+    pub merged: HashSet<usize>,
     /// Aliases of the select list, for GROUP BY, HAVING and ORDER BY.
-    pub aliases: Vec<(String, Expr)>,
+    pub aliases: Aliases,
     /// Whether aliases come before columns. Not inside of aggregates.
     pub prefers_aliases: bool,
-    /// The slots of GROUP BY's columns: to HAVING they come before aliases.
-    pub group_columns: Vec<usize>,
+    /// GROUP BY's columns: to HAVING they come before aliases.
+    group_columns: GroupColumns,
     pub(super) inside_aggregate: bool,
     /// The select list while it is bound: its subqueries see the items before them.
     pub beside: Beside,
@@ -239,10 +261,10 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             changes: None,
             visible: 0..0,
             optional: false,
-            merged: Vec::new(),
-            aliases: Vec::new(),
+            merged: HashSet::new(),
+            aliases: Aliases::default(),
             prefers_aliases: false,
-            group_columns: Vec::new(),
+            group_columns: GroupColumns::default(),
             inside_aggregate: false,
             beside: Beside::default(),
             aggregates: None,
@@ -471,25 +493,14 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             {
                 continue;
             }
-            let Some(at) = table
-                .named_columns()
-                .iter()
-                .position(|column| same_name(&column.name, &name.name))
-            else {
+            let Some(place) = table.place(&name.name) else {
                 continue;
             };
-            let slot = table.offset + at;
+            let slot = table.offset + place.first;
             if name.table.is_none() && self.merged.contains(&slot) {
                 continue;
             }
-            if found.is_some() {
-                return Err(ambiguous_column(name, self.clause));
-            }
-            // A derived table may have two columns of one name.
-            if table.named_columns()[at + 1..]
-                .iter()
-                .any(|other| same_name(&other.name, &name.name))
-            {
+            if found.is_some() || place.is_repeated {
                 return Err(ambiguous_column(name, self.clause));
             }
             found = Some(slot);
@@ -497,33 +508,32 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         Ok(found)
     }
 
+    /// What GROUP BY names.
+    pub fn set_group_columns(&mut self, slots: Vec<usize>) {
+        let names = slots.iter().map(|slot| self.result_column(*slot).name.as_str());
+        self.group_columns = GroupColumns {
+            names: names.collect(),
+            slots,
+        };
+    }
+
     /// The group's column of that name.
     fn group_column(&self, name: &ast::ColumnName) -> Option<usize> {
-        let is_named = |slot: &&usize| same_name(&self.result_column(**slot).name, &name.name);
-        self.group_columns.iter().find(is_named).copied()
+        let at = self.group_columns.names.first(&name.name)?;
+        Some(self.group_columns.slots[at])
     }
 
     fn alias(&self, name: &ast::ColumnName) -> SqlResult<Option<Expr>> {
         if name.table.is_some() {
             return Ok(None);
         }
-        let mut found: Option<&Expr> = None;
-        for (alias, expr) in &self.aliases {
-            if !same_name(alias, &name.name) {
-                continue;
-            }
-            if let Some(first) = found
-                && (first.as_column().is_none() || first.as_column() != expr.as_column())
-            {
-                return Err(ambiguous_column(name, self.clause));
-            }
-            found = Some(expr);
-        }
-        match found {
-            Some(expr) if self.inside_aggregate && self.reads_aggregate(expr) => {
+        match self.aliases.get(&name.name) {
+            None => Ok(None),
+            Some(alias) if alias.is_ambiguous => Err(ambiguous_column(name, self.clause)),
+            Some(alias) if self.inside_aggregate && self.reads_aggregate(alias.item) => {
                 Err(ErrorKind::InvalidGroupFuncUse.into())
             }
-            found => Ok(found.cloned()),
+            Some(alias) => Ok(Some(alias.item.clone())),
         }
     }
 
@@ -539,7 +549,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         if name.table.is_some() {
             return Ok(None);
         }
-        let Some(at) = self.beside.names.iter().position(|item| same_name(item, &name.name)) else {
+        let Some(at) = self.beside.names.first(&name.name) else {
             return Ok(None);
         };
         let refused = |why: &str| Err(SqlError::new(ErrorKind::IllegalReference, &[&name.name.as_str(), &why]));
@@ -555,11 +565,11 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
     }
 }
 
-/// The items of a select list by name, and those of them that are bound.
+/// The columns that GROUP BY names.
 #[derive(Debug, Default)]
-pub struct Beside {
-    pub names: Vec<String>,
-    pub bound: Vec<Expr>,
+struct GroupColumns {
+    names: Names,
+    slots: Vec<usize>,
 }
 
 impl Scope for QueryScope<'_, '_, '_> {
@@ -721,9 +731,21 @@ impl Scope for QueryScope<'_, '_, '_> {
 
 /// The output columns of a set operation, for its ORDER BY.
 pub struct OutputScope<'a, 'p> {
-    pub planner: &'a Planner<'p>,
-    pub shape: &'a ResultShape,
-    pub offset: usize,
+    planner: &'a Planner<'p>,
+    pub(super) shape: &'a ResultShape,
+    names: Names,
+    offset: usize,
+}
+
+impl<'a, 'p> OutputScope<'a, 'p> {
+    pub fn new(planner: &'a Planner<'p>, shape: &'a ResultShape, offset: usize) -> OutputScope<'a, 'p> {
+        OutputScope {
+            planner,
+            shape,
+            names: shape.columns.iter().map(|column| column.name.as_str()).collect(),
+            offset,
+        }
+    }
 }
 
 impl Scope for OutputScope<'_, '_> {
@@ -732,11 +754,7 @@ impl Scope for OutputScope<'_, '_> {
     }
 
     fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {
-        let at = self
-            .shape
-            .columns
-            .iter()
-            .position(|column| same_name(&column.name, &name.name));
+        let at = self.names.first(&name.name);
         let at = at
             .filter(|_| name.table.is_none())
             .ok_or_else(|| unknown_column(name, Clause::OrderBy))?;

@@ -1,6 +1,6 @@
 //! One SELECT: its clauses bound in the order in which names become known, then the joins.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use catalog::Privileges;
@@ -13,12 +13,13 @@ use store::LockMode;
 use transaction::LockPolicy;
 use types::{ErrorKind, SqlError, SqlResult};
 
+use super::aliases::{Aliases, Beside};
 use super::common::CommonTables;
 use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
 use super::read_items::ReadItems;
 use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
-use super::scope::{BelowView, Beside, QueryScope, ScopeTable, TableSource, is_unknown_column};
+use super::scope::{BelowView, QueryScope, ScopeTable, TableSource, is_unknown_column};
 use super::window::{WindowPlan, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
 use crate::access::OrderWish;
@@ -132,13 +133,9 @@ fn plan_select(
     let (mut items, mut columns) = bind_items(scope, &select.items, &shown)?;
     let mut conditions = conditions?;
     scope.check_on()?;
-    scope.aliases = columns
-        .iter()
-        .zip(&items)
-        .map(|(column, item)| (column.name.clone(), item.clone()))
-        .collect();
+    scope.aliases = Aliases::new(columns.iter().map(|column| column.name.as_str()).zip(&items));
     let keys = bind_group_by(scope, select, &items)?;
-    scope.group_columns = keys.iter().filter_map(Expr::as_column).collect();
+    scope.set_group_columns(keys.iter().filter_map(Expr::as_column).collect());
     scope.clause = Clause::Having;
     scope.prefers_aliases = true;
     let mut having = match &select.having {
@@ -165,7 +162,7 @@ fn plan_select(
     }
     let is_grouped = !select.group_by.is_empty() || !aggregates.is_empty();
     if is_grouped && planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
-        let fixed: Vec<usize> = conditions.iter().filter_map(fixed_column).collect();
+        let fixed = conditions.iter().filter_map(fixed_column).collect();
         check_full_group_by(scope, &keys, &fixed, &items, &order, !select.group_by.is_empty())?;
     }
     used_beside.extend(order.iter().flat_map(|key| key.expr.referenced_columns()));
@@ -291,11 +288,11 @@ fn bind_each(
     columns: &mut Vec<ResultColumn>,
 ) -> SqlResult<Vec<Expr>> {
     let mut exprs = Vec::with_capacity(items.len());
-    let alias = |item: &SelectItem| match item {
-        SelectItem::Expr { alias: Some(alias), .. } => Some(alias.as_str().to_owned()),
-        _ => None,
-    };
-    scope.beside.names = items.iter().filter_map(alias).collect();
+    for item in items {
+        if let SelectItem::Expr { alias: Some(alias), .. } = item {
+            scope.beside.names.push(alias.as_str());
+        }
+    }
     for item in items {
         match item {
             SelectItem::Wildcard => {
@@ -311,10 +308,7 @@ fn bind_each(
                 let mut tables = scope.tables.iter();
                 let table = tables.find(|table| table.is_named(name.schema.as_ref(), &name.name));
                 let table = table.ok_or_else(|| SqlError::new(ErrorKind::BadTable, &[&name.name.as_str()]))?;
-                let slots: Vec<usize> = table
-                    .slots()
-                    .filter(|slot| !table.invisible.contains(&(slot - table.offset)))
-                    .collect();
+                let slots: Vec<usize> = table.shown().collect();
                 for slot in slots {
                     exprs.push(scope.column_of_wildcard(slot)?);
                     columns.push(scope.result_column(slot).clone());
@@ -416,18 +410,18 @@ fn fixed_column(condition: &Expr) -> Option<usize> {
 fn check_full_group_by(
     scope: &QueryScope<'_, '_, '_>,
     keys: &[Expr],
-    fixed: &[usize],
+    fixed: &HashSet<usize>,
     items: &[Expr],
     order: &[SortKey],
     has_group_by: bool,
 ) -> SqlResult<()> {
     let width = scope.width();
-    let key_slots: Vec<usize> = keys.iter().filter_map(Expr::as_column).collect();
+    let key_slots: HashSet<usize> = keys.iter().filter_map(Expr::as_column).collect();
     // A row's IN is like no other to MySQL, not even to itself.
     let is_row_in =
         |expr: &Expr| matches!(&expr.kind, ExprKind::In(test) if matches!(test.operand.kind, ExprKind::Row(_)));
     let known = keys.iter().filter(|key| !key.any(&mut |part| is_row_in(part)));
-    let printed: Vec<String> = known.map(printed).collect();
+    let mut printed: HashSet<String> = known.map(printed).collect();
     let determined = |slot: usize| {
         if slot >= width || key_slots.contains(&slot) || fixed.contains(&slot) {
             return true;
@@ -462,7 +456,7 @@ fn check_full_group_by(
     }
     // Without GROUP BY there is one row, and nothing to order.
     let ordered = if has_group_by { order } else { &[] };
-    let printed: Vec<String> = items.iter().map(ToString::to_string).chain(printed).collect();
+    printed.extend(items.iter().map(ToString::to_string));
     for (at, key) in ordered.iter().enumerate() {
         if let Some(slot) = undetermined(&key.expr, &printed, &determined) {
             let name = qualified_name(scope, slot);
@@ -478,10 +472,9 @@ fn check_full_group_by(
 /// HAVING sees the select list and the group keys, and other columns only inside aggregates.
 fn check_having(scope: &QueryScope<'_, '_, '_>, having: &Expr, items: &[Expr], keys: &[Expr]) -> SqlResult<()> {
     let width = scope.width();
-    let seen: Vec<String> = items.iter().chain(keys).map(printed).collect();
-    match undetermined(having, &seen, &|slot| {
-        slot >= width || items.iter().chain(keys).any(|seen| seen.as_column() == Some(slot))
-    }) {
+    let seen: HashSet<String> = items.iter().chain(keys).map(printed).collect();
+    let columns: HashSet<usize> = items.iter().chain(keys).filter_map(Expr::as_column).collect();
+    match undetermined(having, &seen, &|slot| slot >= width || columns.contains(&slot)) {
         None => Ok(()),
         Some(slot) => Err(SqlError::new(
             ErrorKind::BadField,
@@ -493,9 +486,10 @@ fn check_having(scope: &QueryScope<'_, '_, '_>, having: &Expr, items: &[Expr], k
 /// The rows of DISTINCT are ordered by what they show.
 fn check_distinct_order(scope: &QueryScope<'_, '_, '_>, order: &[SortKey], items: &[Expr]) -> SqlResult<()> {
     let width = scope.width();
-    let shown: Vec<String> = items.iter().map(printed).collect();
+    let shown: HashSet<String> = items.iter().map(printed).collect();
+    let columns: HashSet<usize> = items.iter().filter_map(Expr::as_column).collect();
+    let in_list = |slot| slot >= width || columns.contains(&slot);
     for (at, key) in order.iter().enumerate() {
-        let in_list = |slot| slot >= width || items.iter().any(|item| item.as_column() == Some(slot));
         if let Some(slot) = undetermined(&key.expr, &shown, &in_list) {
             let names: [&dyn std::fmt::Display; 3] = [&(at + 1), &qualified_name(scope, slot), &"DISTINCT"];
             return Err(SqlError::new(ErrorKind::FieldInOrderNotSelect, &names));
@@ -515,6 +509,7 @@ fn qualified_name(scope: &QueryScope<'_, '_, '_>, slot: usize) -> String {
 
 /// The expression as text that is equal where the expressions are: no parameter is like another.
 fn printed(expr: &Expr) -> String {
+    governor::pause();
     let mut text = expr.to_string();
     expr.any(&mut |part| {
         if let ExprKind::Param(index) = part.kind {
@@ -526,7 +521,7 @@ fn printed(expr: &Expr) -> String {
 }
 
 /// A column of the expression that the groups do not determine.
-fn undetermined(expr: &Expr, keys: &[String], determined: &dyn Fn(usize) -> bool) -> Option<usize> {
+fn undetermined(expr: &Expr, keys: &HashSet<String>, determined: &dyn Fn(usize) -> bool) -> Option<usize> {
     if let Some(slot) = expr.as_column() {
         return (!determined(slot)).then_some(slot);
     }

@@ -5,7 +5,7 @@
 //! catalog.
 
 use catalog::{
-    AccountDef, Catalog, ColumnPrivileges, DynamicPrivilege, DynamicPrivileges, Privileges, RoutineKind,
+    AccountDef, Catalog, ColumnPrivileges, DynamicPrivilege, DynamicPrivileges, Names, Privileges, RoutineKind,
     RoutinePrivileges,
 };
 use parser::ast::{self, GrantKind, GrantLevel, RevokeWhat};
@@ -36,6 +36,8 @@ struct Wanted {
     dynamic: DynamicPrivileges,
     /// Each column with what is granted on it.
     columns: Vec<(String, Privileges)>,
+    /// Where each of them stands.
+    column_names: Names,
 }
 
 impl Level {
@@ -206,6 +208,7 @@ impl Session {
         self.change_accounts(host, |change| {
             check_target(&change.before, wanted)?;
             for name in &names {
+                governor::tick()?;
                 let account = change.edit.catalog().account(&name.0, &name.1);
                 let mut account = AccountDef::clone(account.ok_or(ErrorKind::CantCreateUserWithGrant)?);
                 put(&mut account, wanted, &restrictions);
@@ -229,6 +232,7 @@ impl Session {
         let passed_over = self.change_accounts(host, |change| {
             let mut passed_over = Vec::new();
             for name in &names {
+                governor::tick()?;
                 let Some(account) = change.edit.catalog().account(&name.0, &name.1) else {
                     match revoke.ignore_unknown_user {
                         true => passed_over.push(SqlError::new(ErrorKind::UserDoesNotExist, &[&name.0])),
@@ -256,6 +260,7 @@ impl Session {
         let unknown = self.change_accounts(host, |change| {
             let mut unknown = Vec::new();
             for (user, host) in &names {
+                governor::tick()?;
                 let Some(account) = change.edit.catalog().account(user, host) else {
                     match revoke.ignore_unknown_user {
                         true => unknown.push(SqlError::new(ErrorKind::UserDoesNotExist, &[user])),
@@ -310,6 +315,7 @@ impl Session {
             privileges: Privileges::NONE,
             dynamic: DynamicPrivileges::NONE,
             columns: Vec::new(),
+            column_names: Names::default(),
             level,
         };
         let list = match written {
@@ -367,10 +373,13 @@ impl Session {
                 return Err(ErrorKind::IllegalGrantForTable.into());
             }
             for column in &written.columns {
-                let known = wanted.columns.iter_mut().find(|(name, _)| column.is(name));
-                match known {
-                    Some((_, held)) => *held = held.with(set),
-                    None => wanted.columns.push((column.as_str().to_owned(), set)),
+                governor::tick()?;
+                match wanted.column_names.first(column) {
+                    Some(at) => wanted.columns[at].1 = wanted.columns[at].1.with(set),
+                    None => {
+                        wanted.column_names.push(column);
+                        wanted.columns.push((column.as_str().to_owned(), set));
+                    }
                 }
             }
             return Ok(());
@@ -446,6 +455,7 @@ fn check_target(catalog: &Catalog, wanted: &Wanted) -> SqlResult<()> {
         }
     }
     for (column, _) in &wanted.columns {
+        governor::tick()?;
         let of_table = catalog.table(database, table).map(|def| def.column(column).is_some());
         let of_view = || {
             let view = catalog.view(database, table)?;
@@ -503,6 +513,7 @@ fn put(account: &mut AccountDef, wanted: &Wanted, restrictions: &[(String, Privi
     }
     if let Level::Table(database, table) = &wanted.level {
         for (column, privileges) in &wanted.columns {
+            governor::pause();
             let held = &mut account.column_privileges;
             let known = held.iter_mut().find(|known| {
                 known.database == *database && known.table == *table && catalog::same_name(&known.column, column)
@@ -553,11 +564,8 @@ fn take(account: &mut AccountDef, wanted: &Wanted, names: DatabaseNames) -> bool
             if held.database != *database || held.table != *table {
                 continue;
             }
-            let named = wanted
-                .columns
-                .iter()
-                .filter(|(name, _)| catalog::same_name(name, &held.column));
-            let named = named.fold(Privileges::NONE, |all, (_, privileges)| all.with(*privileges));
+            let named = wanted.column_names.first(&held.column);
+            let named = named.map_or(Privileges::NONE, |at| wanted.columns[at].1);
             // A privilege revoked on the table is revoked on its columns.
             held.privileges = held.privileges.without(named).without(wanted.privileges);
         }

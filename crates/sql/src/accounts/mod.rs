@@ -21,6 +21,8 @@ pub mod rights;
 pub(crate) mod roles;
 pub mod show;
 
+use std::collections::HashSet;
+
 use catalog::{AccountDef, CatalogEdit, Privileges};
 use parser::ast::{self, Account, AuthFactor, AuthSecret, Statement, UserAction};
 use types::{ErrorKind, SqlError, SqlResult, Value};
@@ -186,6 +188,7 @@ impl Session {
         let missing = self.change_accounts(host, |change| {
             let mut missing = Vec::new();
             for ((spec, name), credentials) in alter.users.iter().zip(&names).zip(&prepared) {
+                governor::tick()?;
                 let Some(account) = change.edit.catalog().account(&name.0, &name.1) else {
                     missing.push(name.clone());
                     continue;
@@ -297,11 +300,11 @@ impl Session {
         }
         let mandatory = self.mandatory_roles();
         self.change_accounts(host, |change| {
+            let granted = change.before.accounts().flat_map(|account| &account.roles);
+            let roles: HashSet<(&str, &str)> = granted.map(|role| (role.user.as_str(), role.host.as_str())).collect();
             for (from, to) in &names {
-                let is_from = |role: &catalog::GrantedRole| role.user == from.0 && role.host == from.1;
-                let has_it = |account: &std::sync::Arc<AccountDef>| account.roles.iter().any(is_from);
-                let is_role = change.edit.catalog().accounts().any(has_it);
-                if is_role || mandatory.contains(from) {
+                governor::tick()?;
+                if roles.contains(&(from.0.as_str(), from.1.as_str())) || mandatory.contains(from) {
                     return Err(ErrorKind::RenameRole.into());
                 }
                 rename(&mut change.edit, from, to)?;

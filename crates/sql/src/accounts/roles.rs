@@ -3,6 +3,8 @@
 //! A role is an account that nobody logs in to: locked, without a password. Every account can be granted to others, and what it was
 //! granted itself comes with it. Which roles are active belongs to the session; their privileges are added up in [`super::rights`].
 
+use std::collections::{HashMap, HashSet};
+
 use catalog::{AccountDef, Catalog, DynamicPrivilege, GrantedRole, Privileges};
 use parser::ast::{self, Account, SetRole};
 use types::{ErrorKind, SqlError, SqlResult};
@@ -61,14 +63,20 @@ impl Session {
         self.check_not_mandatory(names)?;
         let missing = self.change_accounts(host, |change| {
             let is_missing = |name: &&AccountName| change.before.account(&name.0, &name.1).is_none();
-            let missing: Vec<AccountName> = names.iter().filter(is_missing).cloned().collect();
+            let (missing, known): (Vec<_>, Vec<_>) = names.iter().partition(is_missing);
+            let missing: Vec<AccountName> = missing.into_iter().cloned().collect();
             if !missing.is_empty() && !if_exists {
                 return Err(failed(operation, &missing));
             }
-            for (user, host) in names.iter().filter(|name| !missing.contains(name)) {
+            for (user, host) in &known {
+                governor::tick()?;
                 change.edit.remove_account(user, host);
             }
-            let is_dropped = |user: &str, host: &str| names.iter().any(|name| name.0 == user && name.1 == host);
+            let dropped: HashSet<(&str, &str)> = names
+                .iter()
+                .map(|(user, host)| (user.as_str(), host.as_str()))
+                .collect();
+            let is_dropped = |user: &str, host: &str| dropped.contains(&(user, host));
             let has_dropped = |account: &&std::sync::Arc<AccountDef>| {
                 account.roles.iter().any(|role| is_dropped(&role.user, &role.host))
                     || account.default_roles.iter().any(|(user, host)| is_dropped(user, host))
@@ -120,7 +128,19 @@ impl Session {
                 }
             }
             for name in &names {
+                let account = change
+                    .edit
+                    .catalog()
+                    .account(&name.0, &name.1)
+                    .expect("looked for above");
+                let mut account = AccountDef::clone(account);
+                let held = account.roles.iter().enumerate();
+                let mut places: HashMap<AccountName, usize> = held
+                    .map(|(at, role)| ((role.user.clone(), role.host.clone()), at))
+                    .collect();
                 for role in &roles {
+                    governor::tick()?;
+                    // What is granted to the account here leads from it, and so not to it.
                     let below = all_roles(change.edit.catalog(), std::slice::from_ref(role));
                     if below.contains(name) {
                         return Err(SqlError::new(
@@ -128,23 +148,19 @@ impl Session {
                             &[&name.0, &name.1, &role.0, &role.1],
                         ));
                     }
-                    let account = change
-                        .edit
-                        .catalog()
-                        .account(&name.0, &name.1)
-                        .expect("looked for above");
-                    let mut account = AccountDef::clone(account);
-                    let known = account.roles.iter_mut().find(|known| is_role(known, role));
-                    match known {
-                        Some(known) => known.admin |= admin,
-                        None => account.roles.push(GrantedRole {
-                            user: role.0.clone(),
-                            host: role.1.clone(),
-                            admin,
-                        }),
+                    match places.get(role) {
+                        Some(at) => account.roles[*at].admin |= admin,
+                        None => {
+                            places.insert(role.clone(), account.roles.len());
+                            account.roles.push(GrantedRole {
+                                user: role.0.clone(),
+                                host: role.1.clone(),
+                                admin,
+                            });
+                        }
                     }
-                    change.edit.put_account(account);
                 }
+                change.edit.put_account(account);
             }
             Ok(())
         })
@@ -157,10 +173,12 @@ impl Session {
         self.check_not_mandatory(&roles)?;
         let passed_over = self.change_accounts(host, |change| {
             let mut passed_over = Vec::new();
-            let mut known = Vec::new();
+            let mut known = HashSet::new();
             for role in &roles {
                 match change.before.account(&role.0, &role.1) {
-                    Some(_) => known.push(role),
+                    Some(_) => {
+                        known.insert((role.0.as_str(), role.1.as_str()));
+                    }
                     None => {
                         let unknown = SqlError::new(ErrorKind::UnknownAuthid, &[&role.0, &role.1]);
                         grants::pass_over(unknown, revoke.if_exists, &mut passed_over)?;
@@ -177,7 +195,7 @@ impl Session {
                     continue;
                 };
                 let mut account = AccountDef::clone(account);
-                let revoked = |user: &str, host: &str| known.iter().any(|role| role.0 == user && role.1 == host);
+                let revoked = |user: &str, host: &str| known.contains(&(user, host));
                 account.roles.retain(|role| !revoked(&role.user, &role.host));
                 account.default_roles.retain(|(user, host)| !revoked(user, host));
                 change.edit.put_account(account);
@@ -200,11 +218,11 @@ impl Session {
         let mut holders = self.access().active_roles().to_vec();
         holders.extend(self.own_account());
         let holders = all_roles(&catalog, &holders);
-        let administers = |role: &AccountName| {
-            let holders = holders.iter().filter_map(|(user, host)| catalog.account(user, host));
-            let mut granted = holders.flat_map(|holder| &holder.roles);
-            granted.any(|granted| granted.admin && is_role(granted, role))
-        };
+        let holders = holders.iter().filter_map(|(user, host)| catalog.account(user, host));
+        let granted = holders.flat_map(|holder| &holder.roles).filter(|role| role.admin);
+        let administered: HashSet<(&str, &str)> =
+            granted.map(|role| (role.user.as_str(), role.host.as_str())).collect();
+        let administers = |role: &AccountName| administered.contains(&(role.0.as_str(), role.1.as_str()));
         match roles.iter().all(administers) {
             true => Ok(()),
             false => Err(SqlError::new(
@@ -224,7 +242,7 @@ impl Session {
             SetRole::All => granted,
             SetRole::Default => self.default_roles_of(&catalog, &own),
             SetRole::AllExcept(except) => {
-                let except = self.account_names(except)?;
+                let except: HashSet<AccountName> = self.account_names(except)?.into_iter().collect();
                 granted.into_iter().filter(|role| !except.contains(role)).collect()
             }
             SetRole::Roles(roles) => {
@@ -290,7 +308,7 @@ impl Session {
         if self.active_roles.is_empty() {
             return Vec::new();
         }
-        let granted = self.granted_roles(catalog, name);
+        let granted: HashSet<AccountName> = self.granted_roles(catalog, name).into_iter().collect();
         let active = self.active_roles.iter();
         active.filter(|role| granted.contains(role)).cloned().collect()
     }
@@ -319,7 +337,7 @@ impl Session {
                 SetRole::None | SetRole::Default => Vec::new(),
                 SetRole::All => granted,
                 SetRole::AllExcept(except) => {
-                    let except = self.account_names(except)?;
+                    let except: HashSet<AccountName> = self.account_names(except)?.into_iter().collect();
                     granted.into_iter().filter(|role| !except.contains(role)).collect()
                 }
                 SetRole::Roles(roles) => {
@@ -348,12 +366,9 @@ impl Session {
     }
 }
 
-fn is_role(granted: &GrantedRole, role: &AccountName) -> bool {
-    granted.user == role.0 && granted.host == role.1
-}
-
 /// 3530
 pub(super) fn check_granted(granted: &[AccountName], roles: &[AccountName], to: &AccountName) -> SqlResult<()> {
+    let granted: HashSet<&AccountName> = granted.iter().collect();
     match roles.iter().find(|role| !granted.contains(role)) {
         Some(role) => Err(SqlError::new(
             ErrorKind::RoleNotGranted,

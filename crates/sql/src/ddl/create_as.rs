@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use catalog::{Catalog, CatalogEdit, ColumnDef, ColumnDefault, TableDef, same_name};
+use catalog::{Catalog, CatalogEdit, ColumnDef, ColumnDefault, Names, TableDef};
 use parser::ast::{self, InsertSource, InsertVerb, OnDuplicateRow, Statement, TableElement};
 use types::collation::CollationId;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind};
@@ -154,12 +154,11 @@ impl Session {
         };
         let mut builder = TableBuilder::new(def, mode);
         let catalog = self.engine.catalog();
-        for (at, selected) in shape.columns.iter().enumerate() {
+        let mut names = Names::default();
+        for selected in &shape.columns {
+            builder.check_room()?;
             check_name(&selected.name, ErrorKind::WrongColumnName)?;
-            if shape.columns[..at]
-                .iter()
-                .any(|before| same_name(&before.name, &selected.name))
-            {
+            if names.push(&selected.name).is_some() {
                 return Err(SqlError::new(ErrorKind::DupFieldName, &[&selected.name]));
             }
             match builder.def.column(&selected.name) {

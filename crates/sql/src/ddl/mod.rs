@@ -20,6 +20,7 @@ mod temporary;
 mod triggers;
 pub(crate) mod views;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use catalog::{Catalog, CatalogEdit, DatabaseDef, RoutineKind, SYSTEM_TABLE, TableDef};
@@ -350,9 +351,11 @@ impl Session {
 
     fn drop_table(&mut self, drop: &ast::DropTable, locks: ObjectLocks, host: &dyn Host) -> SqlResult<()> {
         let mut names = Vec::with_capacity(drop.names.len());
+        let mut seen = HashSet::with_capacity(drop.names.len());
         for name in &drop.names {
+            governor::tick()?;
             let named = self.qualified(name)?;
-            if names.contains(&named) {
+            if !seen.insert(named.clone()) {
                 return Err(SqlError::new(ErrorKind::NonUniqTable, &[&named.1]));
             }
             names.push(named);

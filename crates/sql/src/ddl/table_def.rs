@@ -202,13 +202,18 @@ impl TableBuilder {
         }
     }
 
+    /// 1117 where there are too many columns already: their names need not be compared. It is looked at again when the table is whole.
+    pub fn check_room(&self) -> SqlResult<()> {
+        governor::tick()?;
+        match self.def.columns.len() > MAX_COLUMNS {
+            true => Err(ErrorKind::TooManyFields.into()),
+            false => Ok(()),
+        }
+    }
+
     /// Adds a column at `position`, or last, with the key its own attributes ask for.
     pub fn add_column(&mut self, written: &ast::ColumnDef, position: Option<usize>) -> SqlResult<()> {
-        governor::tick()?;
-        // Looked at again when the table is whole; this many names need not be compared.
-        if self.def.columns.len() > MAX_COLUMNS {
-            return Err(ErrorKind::TooManyFields.into());
-        }
+        self.check_room()?;
         let column = self.column_def(written)?;
         if self.def.column(&column.name).is_some() {
             return Err(SqlError::new(ErrorKind::DupFieldName, &[&column.name]));

@@ -5,6 +5,7 @@
 //! definitions, which every statement has to share: READ keeps other sessions' changes away, WRITE their reads, too.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use parser::ast::{self, Statement, TableLockMode};
@@ -151,7 +152,9 @@ impl Session {
         self.transaction.commit(host)?;
         self.own_table_locks().tables = None;
         let mut list = Vec::with_capacity(wanted.len());
+        let mut aliases = HashSet::with_capacity(wanted.len());
         for lock in wanted {
+            governor::tick()?;
             let (database, name) = self.qualified(&lock.table)?;
             // A view brings the tables that it reads.
             let tables = match self.view(&lock.table)? {
@@ -162,10 +165,7 @@ impl Session {
                 .alias
                 .as_ref()
                 .map_or(name.clone(), |alias| alias.as_str().to_owned());
-            if list
-                .iter()
-                .any(|known: &LockedTable| known.alias == alias && known.database == database)
-            {
+            if !aliases.insert((database.clone(), alias.clone())) {
                 return Err(SqlError::new(ErrorKind::NonUniqTable, &[&alias]));
             }
             list.extend(tables.iter().map(|table| LockedTable {

@@ -3,8 +3,9 @@
 //! Tables get their databases, columns their tables, the items of the select list their names, and `*` becomes the columns that it
 //! stands for when the view is made (MySQL manual, "CREATE VIEW": the definition is frozen at creation time).
 
-use catalog::same_name;
+use catalog::Names;
 use parser::ast::{self, ColumnName, Expr, Ident, Part, Query, QueryBody, Select, SelectItem, SourceText, TableRef};
+use sql_api::result::ResultColumn;
 use types::{ErrorKind, SqlError, SqlResult};
 
 use crate::plan::Planner;
@@ -33,13 +34,14 @@ struct Writer<'a, 'p> {
     common: Vec<ast::CommonTable>,
     recursive: bool,
     /// The columns of the FROM clauses in sight, the innermost last.
-    scopes: Vec<Vec<Named>>,
+    scopes: Vec<Shown>,
 }
 
-/// A column that a FROM clause shows.
-struct Named {
-    table: String,
-    column: String,
+/// The columns that a FROM clause shows.
+#[derive(Default)]
+struct Shown {
+    names: Names,
+    columns: Vec<ResultColumn>,
 }
 
 impl Writer<'_, '_> {
@@ -83,7 +85,7 @@ impl Writer<'_, '_> {
             }
             QueryBody::Values(rows) => {
                 for value in rows.iter_mut().flatten() {
-                    self.expr(value, &[])?;
+                    self.expr(value, &Names::default())?;
                 }
             }
             QueryBody::Table(_) => {}
@@ -99,7 +101,7 @@ impl Writer<'_, '_> {
         }
         self.scopes = around;
         let shown = self.shown(&select.from);
-        self.expand(select, shown.as_deref());
+        self.expand(select, shown.as_ref());
         self.scopes.push(shown.unwrap_or_default());
         let result = self.clauses(select, &mut order);
         self.scopes.pop();
@@ -110,7 +112,7 @@ impl Writer<'_, '_> {
         for table in &mut select.from {
             self.conditions(table)?;
         }
-        let mut aliases = Vec::with_capacity(select.items.len());
+        let mut aliases = Names::default();
         for (at, item) in select.items.iter_mut().enumerate() {
             let name = match item.column_name() {
                 Some(name) if name.chars().count() > MAX_NAME_CHARS || name.ends_with(' ') || name.is_empty() => {
@@ -121,20 +123,20 @@ impl Writer<'_, '_> {
             };
             if let SelectItem::Expr { expr, alias, text } = item {
                 let written = alias.is_some();
-                self.expr(expr, &[])?;
+                self.expr(expr, &Names::default())?;
                 alias.get_or_insert_with(|| name.as_str().into());
                 *text = SourceText::default();
                 // An item that is a column means the same under its name.
                 if written || !matches!(expr, Expr::Column(_)) {
-                    aliases.push(name);
+                    aliases.push(&name);
                 }
             }
         }
         if let Some(filter) = &mut select.filter {
-            self.expr(filter, &[])?;
+            self.expr(filter, &Names::default())?;
         }
         for item in &mut select.group_by {
-            self.expr(&mut item.expr, &[])?;
+            self.expr(&mut item.expr, &Names::default())?;
         }
         if let Some(having) = &mut select.having {
             self.expr(having, &aliases)?;
@@ -143,7 +145,7 @@ impl Writer<'_, '_> {
             let mut outcome = Ok(());
             window.for_each_part(&mut |part| {
                 if outcome.is_ok() {
-                    outcome = self.part(part, &[]);
+                    outcome = self.part(part, &Names::default());
                 }
             });
             outcome?;
@@ -154,13 +156,17 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
+    fn is_common(&self, name: &str) -> bool {
+        governor::pause();
+        self.common.iter().any(|table| catalog::same_name(&table.name, name))
+    }
+
     /// Names of tables.
     fn tables(&mut self, table: &mut TableRef) -> SqlResult<()> {
         match table {
             TableRef::Table(factor) => {
                 let name = &mut factor.name;
-                let is_common =
-                    name.schema.is_none() && self.common.iter().any(|table| same_name(&table.name, &name.name));
+                let is_common = name.schema.is_none() && self.is_common(&name.name);
                 if is_common {
                     return Ok(());
                 }
@@ -192,20 +198,20 @@ impl Writer<'_, '_> {
                 self.conditions(&mut join.left)?;
                 self.conditions(&mut join.right)?;
                 match &mut join.condition {
-                    ast::JoinCondition::On(condition) => self.expr(condition, &[]),
+                    ast::JoinCondition::On(condition) => self.expr(condition, &Names::default()),
                     _ => Ok(()),
                 }
             }
             TableRef::List(list) => list.iter_mut().try_for_each(|table| self.conditions(table)),
-            TableRef::JsonTable(table) => self.expr(&mut table.document, &[]),
+            TableRef::JsonTable(table) => self.expr(&mut table.document, &Names::default()),
             TableRef::Table(_) | TableRef::Derived(_) => Ok(()),
         }
     }
 
     /// What `*` stands for; `None` where the clause cannot be planned by itself: its ON names columns from around.
-    fn shown(&self, from: &[TableRef]) -> Option<Vec<Named>> {
+    fn shown(&self, from: &[TableRef]) -> Option<Shown> {
         if from.is_empty() {
-            return Some(Vec::new());
+            return Some(Shown::default());
         }
         let select = Select::all_of(from.to_vec());
         let mut query = Query::plain(QueryBody::Select(Box::new(select)));
@@ -216,14 +222,14 @@ impl Writer<'_, '_> {
             });
         }
         let plan = plan_query(self.planner, &query).ok()?;
-        let named = plan.shape.columns.iter().map(|column| Named {
-            table: column.table.clone(),
-            column: column.name.clone(),
-        });
-        Some(named.collect())
+        let columns = plan.shape.columns.clone();
+        Some(Shown {
+            names: columns.iter().map(|column| column.name.as_str()).collect(),
+            columns,
+        })
     }
 
-    fn expand(&self, select: &mut Select, shown: Option<&[Named]>) {
+    fn expand(&self, select: &mut Select, shown: Option<&Shown>) {
         let Some(shown) = shown else { return };
         let mut items = Vec::with_capacity(select.items.len());
         for item in std::mem::take(&mut select.items) {
@@ -236,16 +242,15 @@ impl Writer<'_, '_> {
                 }
             };
             let before = items.len();
-            let wanted = shown
-                .iter()
-                .filter(|named| of_table.is_none_or(|table| table == named.table));
-            items.extend(wanted.map(|named| SelectItem::Expr {
+            let columns = shown.columns.iter().inspect(|_| governor::pause());
+            let wanted = columns.filter(|column| of_table.is_none_or(|table| table == column.table));
+            items.extend(wanted.map(|column| SelectItem::Expr {
                 expr: Expr::Column(Box::new(ColumnName {
                     schema: None,
-                    table: Some(named.table.as_str().into()),
-                    name: named.column.as_str().into(),
+                    table: Some(column.table.as_str().into()),
+                    name: column.name.as_str().into(),
                 })),
-                alias: Some(named.column.as_str().into()),
+                alias: Some(column.name.as_str().into()),
                 text: SourceText::default(),
             }));
             if items.len() == before {
@@ -256,7 +261,7 @@ impl Writer<'_, '_> {
         select.items = items;
     }
 
-    fn part(&mut self, part: Part<'_>, aliases: &[String]) -> SqlResult<()> {
+    fn part(&mut self, part: Part<'_>, aliases: &Names) -> SqlResult<()> {
         match part {
             Part::Expr(expr) => self.expr(expr, aliases),
             Part::Query(query) => self.query(query),
@@ -267,7 +272,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn expr(&mut self, expr: &mut Expr, aliases: &[String]) -> SqlResult<()> {
+    fn expr(&mut self, expr: &mut Expr, aliases: &Names) -> SqlResult<()> {
         match expr {
             Expr::Column(column) => {
                 self.column(column, aliases);
@@ -292,20 +297,19 @@ impl Writer<'_, '_> {
     }
 
     /// Writes the table of a column that only one has, looked for from the inside out.
-    fn column(&self, column: &mut ColumnName, aliases: &[String]) {
-        if column.table.is_some() || aliases.iter().any(|alias| same_name(alias, &column.name)) {
+    fn column(&self, column: &mut ColumnName, aliases: &Names) {
+        if column.table.is_some() || aliases.contains(&column.name) {
             return;
         }
         for scope in self.scopes.iter().rev() {
-            let mut found = scope.iter().filter(|named| same_name(&named.column, &column.name));
-            match (found.next(), found.next()) {
-                (Some(named), None) if !named.table.is_empty() => {
-                    column.table = Some(Ident::from(named.table.as_str()));
-                    return;
-                }
-                (None, _) => {}
-                _ => return,
+            let Some(place) = scope.names.get(&column.name) else {
+                continue;
+            };
+            let table = &scope.columns[place.first].table;
+            if !place.is_repeated && !table.is_empty() {
+                column.table = Some(Ident::from(table.as_str()));
             }
+            return;
         }
     }
 }

@@ -8,7 +8,7 @@ mod canonical;
 
 use std::sync::Arc;
 
-use catalog::{DynamicPrivilege, Privileges, ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity, same_name};
+use catalog::{DynamicPrivilege, Names, Privileges, ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity};
 use parser::ast::{self, ViewAction};
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -253,9 +253,11 @@ fn column_names(create: &ast::CreateView, plan: &QueryPlan) -> SqlResult<Vec<Str
         }
         false => create.columns.iter().map(|name| name.as_str().to_owned()).collect(),
     };
-    for (at, name) in names.iter().enumerate() {
+    let mut before = Names::default();
+    for name in &names {
+        governor::tick()?;
         check_name(name, ErrorKind::WrongColumnName)?;
-        if names[..at].iter().any(|other| same_name(other, name)) {
+        if before.push(name).is_some() {
             return Err(SqlError::new(ErrorKind::DupFieldName, &[name]));
         }
     }
