@@ -15,6 +15,7 @@ mod json_schema;
 mod network;
 mod numeric;
 mod regexp;
+mod statement_digest;
 mod string;
 mod temporal;
 mod temporal_format;
@@ -191,7 +192,7 @@ impl fmt::Debug for Function {
 }
 
 /// A table for each family.
-const FAMILIES: [&[Function]; 16] = [
+const FAMILIES: [&[Function]; 17] = [
     aes::FUNCTIONS,
     bit::FUNCTIONS,
     control::FUNCTIONS,
@@ -202,6 +203,7 @@ const FAMILIES: [&[Function]; 16] = [
     network::FUNCTIONS,
     numeric::FUNCTIONS,
     regexp::FUNCTIONS,
+    statement_digest::FUNCTIONS,
     string::FUNCTIONS,
     temporal::FUNCTIONS,
     temporal_format::FUNCTIONS,
@@ -263,8 +265,6 @@ pub fn is_known_elsewhere(name: &str) -> bool {
         "PS_THREAD_ID",
         "ROLES_GRAPHML",
         "SOURCE_POS_WAIT",
-        "STATEMENT_DIGEST",
-        "STATEMENT_DIGEST_TEXT",
         "UPDATEXML",
         "WAIT_FOR_EXECUTED_GTID_SET",
         "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS",
