@@ -9,6 +9,7 @@ mod args;
 mod bit;
 pub mod control;
 mod crypto;
+mod gtid;
 mod info;
 pub(crate) mod json;
 mod json_schema;
@@ -192,11 +193,12 @@ impl fmt::Debug for Function {
 }
 
 /// A table for each family.
-const FAMILIES: [&[Function]; 17] = [
+const FAMILIES: [&[Function]; 18] = [
     aes::FUNCTIONS,
     bit::FUNCTIONS,
     control::FUNCTIONS,
     crypto::FUNCTIONS,
+    gtid::FUNCTIONS,
     info::FUNCTIONS,
     json::FUNCTIONS,
     json_schema::FUNCTIONS,
@@ -242,8 +244,6 @@ pub fn is_known_elsewhere(name: &str) -> bool {
         "ASYMMETRIC_SIGN",
         "ASYMMETRIC_VERIFY",
         "EXTRACTVALUE",
-        "GTID_SUBSET",
-        "GTID_SUBTRACT",
         "MASTER_POS_WAIT",
         "MBRCONTAINS",
         "MBRCOVEREDBY",
