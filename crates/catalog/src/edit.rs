@@ -7,12 +7,12 @@ use std::sync::Arc;
 use types::TableId;
 
 use super::rows::{
-    Entry, FORMAT, FORMAT_KEY, NEXT_TABLE_ID_KEY, account_key, copy_key, database_key, dropped_table, global_key,
-    routine_key, table_key, variable_key, view_key,
+    Entry, FORMAT, FORMAT_KEY, NEXT_TABLE_ID_KEY, account_key, copy_key, database_key, dropped_table, event_key,
+    global_key, routine_key, table_key, variable_key, view_key,
 };
 use super::{
-    AccountDef, Catalog, CopyJob, Database, DatabaseDef, GlobalVariable, PersistedVariable, RoutineDef, RoutineKind,
-    TableDef, ViewDef,
+    AccountDef, Catalog, CopyJob, Database, DatabaseDef, EventDef, GlobalVariable, PersistedVariable, RoutineDef,
+    RoutineKind, TableDef, ViewDef,
 };
 
 /// A row to write to the system table; `None` removes it.
@@ -78,7 +78,7 @@ impl CatalogEdit {
         self.catalog.set_database(def);
     }
 
-    /// Removes a database with its tables, views and routines.
+    /// Removes a database with its tables, views, routines and events.
     pub fn remove_database(&mut self, name: &str) -> Option<Arc<Database>> {
         let database = self.catalog.databases.remove(name)?;
         self.rows.insert(database_key(name), None);
@@ -92,6 +92,9 @@ impl CatalogEdit {
         }
         for (kind, routine) in database.routines.keys() {
             self.rows.insert(routine_key(name, *kind, routine), None);
+        }
+        for event in database.events.keys() {
+            self.rows.insert(event_key(name, event), None);
         }
         Some(database)
     }
@@ -137,6 +140,20 @@ impl CatalogEdit {
         let routine = Arc::make_mut(database).routines.remove(&place)?;
         self.rows.insert(routine_key(&routine.database, kind, name), None);
         Some(routine)
+    }
+
+    /// Adds an event, or replaces the one of that name. The database must exist.
+    pub fn put_event(&mut self, def: EventDef) {
+        let key = event_key(&def.database, &def.name);
+        self.write(key, &Entry::Event(Box::new(def.clone())));
+        self.catalog.set_event(def);
+    }
+
+    pub fn remove_event(&mut self, database: &str, name: &str) -> Option<Arc<EventDef>> {
+        let database = self.catalog.databases.get_mut(database)?;
+        let event = Arc::make_mut(database).events.remove(&EventDef::place(name))?;
+        self.rows.insert(event_key(&event.database, name), None);
+        Some(event)
     }
 
     pub fn put_account(&mut self, def: AccountDef) {

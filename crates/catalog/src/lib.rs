@@ -1,4 +1,4 @@
-//! The catalog: databases, tables, views, routines, accounts, persisted variables.
+//! The catalog: databases, tables, views, routines, events, accounts, persisted variables.
 //!
 //! It lives twice. Durable: as rows of the [`SYSTEM_TABLE`], written by the same transactions and the same log as
 //! everything else, so that a DDL statement is atomic with its effect on the store. In memory: as an immutable
@@ -8,6 +8,7 @@
 
 mod account;
 mod edit;
+mod event;
 mod foreign_key;
 mod login;
 mod login_policy;
@@ -32,6 +33,7 @@ use foreign_key::ChildTables;
 
 pub use account::{AccountDef, AuthenticationPlugin, ColumnPrivileges, GrantedRole, RoutinePrivileges};
 pub use edit::{CatalogEdit, CatalogRow};
+pub use event::{EventDef, EventStatus, Next, Schedule};
 pub use foreign_key::{ForeignKeyDef, ReferenceAction};
 pub use login_policy::{LockTime, LoginPolicy, PasswordPolicy, PastPassword, ResourceLimits, TlsRequirement};
 pub use privilege::{
@@ -71,7 +73,7 @@ pub struct Catalog {
     format: u32,
 }
 
-/// A database, its tables, views and routines. No view has the name of a table.
+/// A database, its tables, views, routines and events. No view has the name of a table.
 #[derive(Debug, Clone)]
 pub struct Database {
     pub def: DatabaseDef,
@@ -79,6 +81,8 @@ pub struct Database {
     pub views: BTreeMap<String, Arc<ViewDef>>,
     /// By kind, then name in lower case.
     pub routines: BTreeMap<(RoutineKind, String), Arc<RoutineDef>>,
+    /// By name in lower case.
+    pub events: BTreeMap<String, Arc<EventDef>>,
 }
 
 /// The options of a database.
@@ -154,6 +158,11 @@ impl Catalog {
             .get(database)?
             .routines
             .get(&RoutineDef::place(kind, name))
+    }
+
+    /// The event of a name, in whatever case it is written.
+    pub fn event(&self, database: &str, name: &str) -> Option<&Arc<EventDef>> {
+        self.databases.get(database)?.events.get(&EventDef::place(name))
     }
 
     /// Whether a table or a view has the name.

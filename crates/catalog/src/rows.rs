@@ -3,14 +3,15 @@
 //! The log carries the catalog as rows of the system table, a JSON document each. Whoever applies the log, at the start or as it
 //! goes on, feeds every change of such a row to [`Catalog::apply`], in log order; nothing else changes a catalog that is in use.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use types::{TableId, Timestamp};
 
 use super::{
-    AccountDef, Catalog, CatalogDamaged, Database, DatabaseDef, GlobalVariable, PersistedVariable, RoutineDef,
-    RoutineKind, TableDef, ViewDef,
+    AccountDef, Catalog, CatalogDamaged, Database, DatabaseDef, EventDef, GlobalVariable, PersistedVariable,
+    RoutineDef, RoutineKind, TableDef, ViewDef,
 };
 
 /// What a row of the system table holds. An unknown kind or field is refused: a newer version wrote it, and means something by it.
@@ -20,6 +21,7 @@ pub(super) enum Entry {
     Table(Box<TableDef>),
     View(Box<ViewDef>),
     Routine(Box<RoutineDef>),
+    Event(Box<EventDef>),
     Account(Box<AccountDef>),
     Variable(PersistedVariable),
     Global(GlobalVariable),
@@ -76,6 +78,10 @@ impl Catalog {
                 return Err("a routine without its database");
             }
             Entry::Routine(def) => self.set_routine(*def),
+            Entry::Event(def) if !self.databases.contains_key(&def.database) => {
+                return Err("an event without its database");
+            }
+            Entry::Event(def) => self.set_event(*def),
             Entry::Account(def) => self.set_account(def.upgraded()),
             Entry::Variable(variable) => self.set_persisted(variable),
             Entry::Global(variable) => self.set_global(variable),
@@ -122,6 +128,13 @@ impl Catalog {
                     Arc::make_mut(database).routines.remove(&place);
                 }
             }
+            b'e' => {
+                let at = name.iter().position(|&byte| byte == 0)?;
+                let (database, event) = (&name[..at], std::str::from_utf8(&name[at + 1..]).ok()?);
+                if let Some(database) = self.databases.get_mut(std::str::from_utf8(database).ok()?) {
+                    Arc::make_mut(database).events.remove(&EventDef::place(event));
+                }
+            }
             // Both halves may hold an @.
             b'a' => self.accounts.retain(|(user, host), _| account_key(user, host) != key),
             b'p' => {
@@ -141,15 +154,18 @@ impl Catalog {
 
     pub(super) fn set_database(&mut self, def: DatabaseDef) {
         let name = def.name.clone();
-        let (tables, views, routines) = match self.databases.get(&name) {
-            Some(old) => (old.tables.clone(), old.views.clone(), old.routines.clone()),
-            None => Default::default(),
-        };
-        let database = Database {
-            def,
-            tables,
-            views,
-            routines,
+        let database = match self.databases.get(&name) {
+            Some(old) => Database {
+                def,
+                ..Database::clone(old)
+            },
+            None => Database {
+                def,
+                tables: BTreeMap::new(),
+                views: BTreeMap::new(),
+                routines: BTreeMap::new(),
+                events: BTreeMap::new(),
+            },
         };
         self.databases.insert(name, Arc::new(database));
     }
@@ -176,6 +192,13 @@ impl Catalog {
         if let Some(database) = self.databases.get_mut(&def.database) {
             let place = RoutineDef::place(def.kind, &def.name);
             Arc::make_mut(database).routines.insert(place, Arc::new(def));
+        }
+    }
+
+    pub(super) fn set_event(&mut self, def: EventDef) {
+        if let Some(database) = self.databases.get_mut(&def.database) {
+            let place = EventDef::place(&def.name);
+            Arc::make_mut(database).events.insert(place, Arc::new(def));
         }
     }
 
@@ -261,6 +284,11 @@ pub(super) fn routine_key(database: &str, kind: RoutineKind, name: &str) -> Vec<
         RoutineKind::Function => b"rf",
     };
     [kind, database.as_bytes(), b"\0", name.to_lowercase().as_bytes()].concat()
+}
+
+/// In lower case: the name is the same in any.
+pub(super) fn event_key(database: &str, name: &str) -> Vec<u8> {
+    [b"e", database.as_bytes(), b"\0", name.to_lowercase().as_bytes()].concat()
 }
 
 pub(super) fn account_key(user: &str, host: &str) -> Vec<u8> {

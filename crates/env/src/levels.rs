@@ -32,6 +32,8 @@ pub enum Feature {
     Programs,
     /// Stored functions, in the catalog, and triggers, in the definitions of tables.
     FunctionsAndTriggers,
+    /// Events, in the catalog.
+    Events,
     /// Hidden columns for keys over expressions, in the definitions of tables.
     HiddenColumns,
     /// Columns and databases in other character sets than utf8mb4, utf8mb3, latin1, ascii and binary, or in a collation of a language.
@@ -56,7 +58,7 @@ impl Feature {
         match self {
             Feature::LevelsOnDisk | Feature::Witness => Level(2),
             Feature::Programs | Feature::HiddenColumns => Level(3),
-            Feature::CharacterSets | Feature::FullText | Feature::FunctionsAndTriggers => Level(4),
+            Feature::CharacterSets | Feature::Events | Feature::FullText | Feature::FunctionsAndTriggers => Level(4),
         }
     }
 }

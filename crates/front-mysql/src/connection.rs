@@ -208,7 +208,7 @@ impl Connection {
         self.dialog.answer.output.replace_buffer(pool::take_buffer());
         let fiber = Fiber::new(move |suspender: &Suspender| {
             let (handle, socket) = (self.dialog.handle.clone(), self.dialog.socket.clone());
-            let host = FiberHost::new(suspender, &handle, &socket);
+            let host = FiberHost::new(suspender, &handle, Some(&socket));
             let governor = Governor::new(&host)
                 .with_account(handle.account.clone())
                 .with_stack(suspender.bounds);

@@ -17,14 +17,15 @@ use crate::socket::Socket;
 pub struct FiberHost<'a> {
     suspender: &'a Suspender<'a>,
     handle: &'a Handle,
-    socket: &'a Socket,
+    /// None: there is no client.
+    socket: Option<&'a Socket>,
     client_gone: Cell<bool>,
     deadline: Cell<Option<Instant>>,
     gave_way: Cell<bool>,
 }
 
 impl<'a> FiberHost<'a> {
-    pub fn new(suspender: &'a Suspender<'a>, handle: &'a Handle, socket: &'a Socket) -> Self {
+    pub fn new(suspender: &'a Suspender<'a>, handle: &'a Handle, socket: Option<&'a Socket>) -> Self {
         FiberHost {
             suspender,
             handle,
@@ -58,7 +59,7 @@ impl Host for FiberHost<'_> {
             .map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let shortest = timeout.into_iter().chain(until_deadline).min();
         self.wait_for(wait_end(future, shortest.map(tokio::time::sleep), |context| {
-            if self.socket.poll_gone(context).is_ready() {
+            if self.socket.is_some_and(|socket| socket.poll_gone(context).is_ready()) {
                 self.client_gone.set(true);
             }
             Runner::interrupted(self)
@@ -82,7 +83,7 @@ impl Runner for FiberHost<'_> {
     fn yield_now(&self) {
         self.gave_way.set(true);
         self.wait_for(schedule::turn(|| Runner::interrupted(self).is_some()));
-        if !self.client_gone.get() && self.socket.is_gone() {
+        if !self.client_gone.get() && self.socket.is_some_and(Socket::is_gone) {
             self.client_gone.set(true);
         }
     }

@@ -9,7 +9,7 @@
 //! 1. [`server`]: the listening socket and the threads; [`connection`]: the life of one connection.
 //! 2. [`login`] and [`authentication`]: who is it, [`logins`] with [`throttle`] and [`hashing`]: how often may it be asked,
 //!    [`peer`]: which user of this machine, [`places`]: is there room; [`commands`]: what does it want.
-//! 3. [`host`]: how synchronous code waits on its `fiber`; [`socket`], [`stream`], [`input`]: bytes in and out; [`deadline`];
+//! 3. [`host`]: how synchronous code waits on its `fiber`; [`job`]: work without a client; [`socket`], [`stream`], [`input`]: bytes in and out; [`deadline`];
 //!    [`transport`], [`tls`], [`certificate`].
 //! 4. [`sink`], [`columns`], [`cells`]: answers straight into the send buffer; [`prepared`]: parameters.
 //! 5. [`registry`]: all connections, the process list, KILL; [`turns`]: who takes too long.
@@ -29,6 +29,7 @@ mod deadline;
 mod hashing;
 mod host;
 mod input;
+mod job;
 mod login;
 mod logins;
 mod peer;
@@ -48,6 +49,7 @@ mod transport;
 mod turns;
 
 pub use config::{Config, Plugin};
+pub use job::{Job, Jobs};
 pub use logins::Logins;
 pub use peer::Peer;
 pub use registry::{NODE_ID_MAX, Registry, Statistics};

@@ -271,7 +271,7 @@ impl LoginDialog<'_> {
 
     fn channel(&self) -> Channel {
         match &self.handle.peer {
-            Peer::Unix { .. } => Channel::Private,
+            Peer::Unix { .. } | Peer::Inside => Channel::Private,
             _ if self.socket.encryption().is_some() => Channel::Private,
             peer if peer.host().is_local() => Channel::Loopback,
             Peer::Tcp { .. } => Channel::Open,

@@ -16,13 +16,15 @@ pub enum Peer {
     },
     /// A Unix socket, and who connected to it, where the kernel knows.
     Unix { user: Option<OsUser> },
+    /// The node itself.
+    Inside,
 }
 
 impl Peer {
     pub fn host(&self) -> ClientHost {
         match self {
             Peer::Tcp { client, .. } => ClientHost::Address(client.ip()),
-            Peer::Unix { .. } => ClientHost::Socket,
+            Peer::Unix { .. } | Peer::Inside => ClientHost::Socket,
         }
     }
 
@@ -31,6 +33,7 @@ impl Peer {
         match self {
             Peer::Tcp { client, server } => OsUser::at_loopback(*client, *server),
             Peer::Unix { user } => user.ok_or(NotKnown::Nobody),
+            Peer::Inside => Ok(OsUser::of_this_process()),
         }
     }
 
@@ -44,7 +47,7 @@ impl Peer {
     pub fn text(&self) -> String {
         match self {
             Peer::Tcp { client, .. } => format!("{}:{}", self.host().name(), client.port()),
-            Peer::Unix { .. } => self.host().name(),
+            Peer::Unix { .. } | Peer::Inside => self.host().name(),
         }
     }
 

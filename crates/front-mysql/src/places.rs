@@ -60,6 +60,16 @@ enum Kind {
     Open(AccountName),
 }
 
+impl Place {
+    /// Of who needs none.
+    pub fn outside() -> Place {
+        Place {
+            network: None,
+            kind: Kind::Login(u64::MAX),
+        }
+    }
+}
+
 /// What an arriving connection gets.
 #[derive(Debug)]
 pub enum Arrival {

@@ -183,26 +183,21 @@ impl Registry {
             self.counters.logins_pushed_out.fetch_add(1, Relaxed);
             handle.interrupt(interrupt::KILL_CONNECTION);
         }
-        let handle = Arc::new(Handle {
-            id,
-            peer,
-            place: Mutex::new(place),
-            identity: Mutex::default(),
-            command: AtomicU8::new(CONNECT),
-            since_ms: AtomicU64::new(CoarseInstant::now().as_millis()),
-            commands: AtomicU64::new(0),
-            bytes_received: AtomicU64::new(0),
-            bytes_sent: AtomicU64::new(0),
-            statement: Mutex::default(),
-            state: Mutex::default(),
-            interrupt: AtomicU8::new(interrupt::NONE),
-            waker: Mutex::default(),
-            draining: self.draining.clone(),
-            account: Arc::default(),
-        });
+        let handle = Arc::new(Handle::new(id, peer, place, self.draining.clone()));
         connections.insert(id, handle.clone());
         self.counters.connections.fetch_add(1, Relaxed);
         Some(handle)
+    }
+
+    /// Enters work of the node's own.
+    pub(crate) fn enter_job(&self, user: &str, database: &str) -> Arc<Handle> {
+        let mut connections = self.connections.lock();
+        let id = self.ids.next(|id| connections.contains_key(&id));
+        let handle = Arc::new(Handle::new(id, Peer::Inside, Place::outside(), self.draining.clone()));
+        handle.set_user(user);
+        handle.set_database(Some(database));
+        connections.insert(id, handle.clone());
+        handle
     }
 
     /// Gives a connection that has proved who it is its place as a session; the one that it had is given up.
@@ -258,6 +253,10 @@ impl Registry {
     pub(crate) fn drain(&self) {
         self.draining.store(true, Relaxed);
         self.connections.lock().values().for_each(|handle| handle.wake());
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Relaxed)
     }
 
     /// Interrupts every running statement with 1053.
@@ -351,6 +350,26 @@ impl Processes for Registry {
 const CONNECT: u8 = 0x0b;
 
 impl Handle {
+    fn new(id: u32, peer: Peer, place: Place, draining: Arc<AtomicBool>) -> Handle {
+        Handle {
+            id,
+            peer,
+            place: Mutex::new(place),
+            identity: Mutex::default(),
+            command: AtomicU8::new(CONNECT),
+            since_ms: AtomicU64::new(CoarseInstant::now().as_millis()),
+            commands: AtomicU64::new(0),
+            bytes_received: AtomicU64::new(0),
+            bytes_sent: AtomicU64::new(0),
+            statement: Mutex::default(),
+            state: Mutex::default(),
+            interrupt: AtomicU8::new(interrupt::NONE),
+            waker: Mutex::default(),
+            draining,
+            account: Arc::default(),
+        }
+    }
+
     /// Registers the task that an interrupt wakes.
     pub(crate) fn set_waker(&self, waker: Waker) {
         *self.waker.lock() = Some(waker);

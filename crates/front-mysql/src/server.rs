@@ -28,6 +28,7 @@ use types::ErrorKind;
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::connection;
+use crate::job::{Begun, Jobs};
 use crate::logins::Logins;
 use crate::peer::Peer;
 use crate::registry::{Handle, Registry};
@@ -56,25 +57,48 @@ pub struct Server {
     stop_accepting: watch::Sender<bool>,
     stop_serving: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
+    workers: Arc<[Worker]>,
 }
 
 /// A thread that serves connections, as the accept thread sees it.
-struct Worker {
-    connections: Arc<AtomicUsize>,
-    queue: mpsc::UnboundedSender<Accepted>,
+pub(crate) struct Worker {
+    pub connections: Arc<AtomicUsize>,
+    pub queue: mpsc::UnboundedSender<Arrival>,
 }
 
-/// A connection on its way to its worker. Leaves the registry when dropped, wherever that happens.
-struct Accepted {
-    stream: Option<transport::Accepted>,
+/// What a worker is given.
+pub(crate) enum Arrival {
+    Connection(Accepted),
+    Job(Begun),
+}
+
+/// A connection on its way to its worker.
+pub(crate) struct Accepted {
+    stream: transport::Accepted,
+    load: Load,
+}
+
+/// What a connection is to its worker and to the registry. Leaves both when dropped, wherever that happens.
+pub(crate) struct Load {
     handle: Arc<Handle>,
     registry: Arc<Registry>,
-    load: Arc<AtomicUsize>,
+    connections: Arc<AtomicUsize>,
 }
 
-impl Drop for Accepted {
+impl Load {
+    pub fn on(worker: &Worker, handle: Arc<Handle>, registry: Arc<Registry>) -> Load {
+        worker.connections.fetch_add(1, Relaxed);
+        Load {
+            handle,
+            registry,
+            connections: worker.connections.clone(),
+        }
+    }
+}
+
+impl Drop for Load {
     fn drop(&mut self) {
-        self.load.fetch_sub(1, Relaxed);
+        self.connections.fetch_sub(1, Relaxed);
         self.registry.leave(&self.handle);
     }
 }
@@ -103,20 +127,22 @@ impl Server {
         let mut workers = Vec::new();
         let mut threads = Vec::new();
         for number in 0..shared.config.threads.max(1) {
-            let (queue, accepted) = mpsc::unbounded_channel();
+            let (queue, arrivals) = mpsc::unbounded_channel();
             let (shared, serving) = (shared.clone(), serving.clone());
             threads.push(spawn(format!("mysql-{number}"), move || {
-                take_connections(shared, accepted, serving)
+                take_connections(shared, arrivals, serving)
             })?);
             workers.push(Worker {
                 connections: Arc::default(),
                 queue,
             });
         }
+        let workers: Arc<[Worker]> = workers.into();
         let passwords = shared.logins.passwords.clone();
         threads.push(spawn("mysql-key".into(), move || async move { passwords.prepare() })?);
+        let all = workers.clone();
         threads.push(spawn("mysql-accept".into(), move || {
-            accept(listener, socket, shared, workers, accepting)
+            accept(listener, socket, shared, all, accepting)
         })?);
         Ok(Server {
             addr,
@@ -124,11 +150,20 @@ impl Server {
             stop_accepting,
             stop_serving,
             threads,
+            workers,
         })
     }
 
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// What gives its threads work of the node's own.
+    pub fn jobs(&self) -> Jobs {
+        Jobs {
+            registry: self.registry.clone(),
+            workers: self.workers.clone(),
+        }
     }
 
     /// Takes no more connections, closes idle ones, lets running statements finish within `grace`, then interrupts
@@ -213,23 +248,27 @@ fn spawn<F: Future<Output = ()> + 'static>(
 /// Takes connections to this thread until the server stops.
 async fn take_connections(
     shared: Arc<Shared>,
-    mut accepted: mpsc::UnboundedReceiver<Accepted>,
+    mut arrivals: mpsc::UnboundedReceiver<Arrival>,
     mut stop: watch::Receiver<bool>,
 ) {
     loop {
-        let mut connection = tokio::select! {
-            // Without an accept thread there are no new ones, and the others stay until the end.
-            Some(connection) = accepted.recv() => connection,
+        let arrival = tokio::select! {
+            Some(arrival) = arrivals.recv() => arrival,
             _ = stop.wait_for(|stop| *stop) => return,
         };
-        let Some(Ok(stream)) = connection.stream.take().map(transport::Accepted::register) else {
-            continue;
+        let Accepted { stream, load } = match arrival {
+            Arrival::Connection(accepted) => accepted,
+            Arrival::Job(begun) => {
+                tokio::task::spawn_local(begun.run());
+                continue;
+            }
         };
+        let Ok(stream) = stream.register() else { continue };
         let shared = shared.clone();
-        let (id, report_turns) = (connection.handle.id, shared.config.report_turns);
+        let (id, report_turns) = (load.handle.id, shared.config.report_turns);
         let served = async move {
-            let connection = connection;
-            connection::serve(stream, shared, connection.handle.clone()).await;
+            let load = load;
+            connection::serve(stream, shared, load.handle.clone()).await;
         };
         match report_turns {
             None => tokio::task::spawn_local(served),
@@ -259,7 +298,7 @@ async fn accept(
     listener: TcpListener,
     socket: Option<UnixListener>,
     shared: Arc<Shared>,
-    workers: Vec<Worker>,
+    workers: Arc<[Worker]>,
     mut stop: watch::Receiver<bool>,
 ) {
     let listener = tokio::net::TcpListener::from_std(listener).expect("a thread's event loop takes its socket");
@@ -305,15 +344,9 @@ fn dispatch(stream: transport::Accepted, peer: Peer, shared: &Shared, workers: &
         .iter()
         .min_by_key(|worker| worker.connections.load(Relaxed))
         .expect("a server has at least one worker");
-    worker.connections.fetch_add(1, Relaxed);
-    let (registry, load) = (shared.registry.clone(), worker.connections.clone());
+    let load = Load::on(worker, handle, shared.registry.clone());
     // Only a server that is going down has no receiver.
-    let _ = worker.queue.send(Accepted {
-        stream: Some(stream),
-        handle,
-        registry,
-        load,
-    });
+    let _ = worker.queue.send(Arrival::Connection(Accepted { stream, load }));
 }
 
 /// 1040 in the place of a greeting.

@@ -3,6 +3,7 @@
 //! The fronts ask small questions through traits of their own (`front_mysql::backend::Backend`, `front_http::Node`);
 //! this is where they are answered.
 
+pub mod events;
 mod figures;
 
 use std::net::SocketAddr;

@@ -24,7 +24,7 @@ use tracing::{info, warn};
 use crate::cluster::{Cluster, keep_up};
 use crate::config::{Config, format_bytes};
 use crate::data_dir;
-use crate::node::{Node, Parts, Sessions};
+use crate::node::{Node, Parts, Sessions, events};
 use crate::{logging, panics};
 
 /// How long an automatic id may be known to the node alone.
@@ -160,6 +160,7 @@ fn open_to_clients(
     }
     node.serves(parts.clone(), mysql.addr(), logins);
     tokio::spawn(log_automatic_ids(engine.clone()));
+    tokio::spawn(events::keep_time(engine.clone(), parts.shard.clone(), mysql.jobs()));
     say(&banner(config, socket.as_deref()));
     Ok(mysql)
 }

@@ -12,6 +12,7 @@ mod cluster;
 mod columns;
 mod compaction;
 mod durability;
+mod events;
 mod files;
 mod full_text;
 mod indexes;

@@ -50,7 +50,7 @@ use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, Value};
 pub use aggregate::{Accumulator, AggregateCall, AggregateFunction};
 pub use arithmetic::{ArithmeticOp, BitOp, Domain};
 pub use bind::literal::plain_literal;
-pub use bind::{BindOptions, Binder, type_of_value};
+pub use bind::{BindOptions, Binder, interval_unit, type_of_value};
 pub use collation::Coercibility;
 pub use compare::{CompareOp, Comparison};
 pub use context::{EvalContext, OuterRow, Services, Settings, StatementContext};

@@ -10,7 +10,7 @@
 //! * [`plan`]: from the tree to a plan: names, index choice (the crate `sql-plan`);
 //! * [`expr`]: expressions, bound once and evaluated by everybody (the crate `sql-expr`);
 //! * [`exec`]: running plans: straight reads, queries, changes (the crate `sql-exec`);
-//! * [`program`]: stored programs, compiled and run;
+//! * [`program`]: stored programs, compiled and run; [`events`]: those that the clock starts;
 //! * [`ddl`], [`show`], [`information_schema`], [`variables`]: the schema and the server, changed and shown;
 //! * [`engine`], [`table`], [`plan_cache`], [`processes`], [`named_locks`]: what sessions share;
 //! * `statement_logs`: the general log and the slow query log;
@@ -26,6 +26,7 @@ mod cluster;
 mod cluster_locks;
 pub mod ddl;
 pub mod engine;
+pub mod events;
 mod failpoint;
 pub use sql_api::{host, nodes, processes};
 pub use sql_exec as exec;

@@ -1,4 +1,4 @@
-//! A directory as SQL: databases, tables, rows, routines, views, triggers, accounts, in an order in which they load.
+//! A directory as SQL: databases, tables, rows, routines, views, triggers, events, accounts, in an order in which they load.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -63,6 +63,11 @@ pub fn dump(dir: &Path, to: &mut dyn Write) -> Result<Vec<String>> {
                 &create::create_trigger(table, trigger),
             )?;
         }
+    }
+    for event in catalog.databases().flat_map(|database| database.events.values()) {
+        dump.line(&format!("\nSET SESSION time_zone = '{}';", event.time_zone))?;
+        dump.program(&event.database, &event.context, &create::create_event(event))?;
+        dump.line("SET SESSION time_zone = '+00:00';")?;
     }
     dump.accounts(&catalog)?;
     dump.nameless(&catalog)?;

@@ -273,6 +273,10 @@ impl Parser<'_> {
         name: &Ident,
         params: &[RoutineParam],
     ) -> PResult<RoutineBody> {
+        if self.program.is_some() && kind == ProgramKind::Event {
+            let message = "Recursion of EVENT DDL statements is forbidden when body is present".to_owned();
+            return Err(self.other(1576, b"HY000", message));
+        }
         if self.program.is_some() {
             let message = format!("Can't create a {} from within another stored routine", kind.name());
             return Err(self.other(1303, b"2F003", message));

@@ -16,6 +16,7 @@ use super::functions::{self, Stability};
 use super::scope::{Resolved, Scope};
 use super::{ColumnRef, Expr, ExprKind, SubqueryExpr, SubqueryKind};
 
+pub use syntax::interval_unit;
 pub use target::{cast_type, charset_by_name, collation_by_name};
 
 /// What the binder is told beside the tree.

@@ -221,8 +221,13 @@ fn word(text: &str) -> Expr {
 
 /// A unit as an argument: its keyword.
 fn unit(unit: IntervalUnit) -> Expr {
+    word(interval_unit(unit).name())
+}
+
+/// The unit that a keyword names.
+pub fn interval_unit(unit: IntervalUnit) -> types::time::IntervalUnit {
     use types::time::IntervalUnit as Unit;
-    let unit = match unit {
+    match unit {
         IntervalUnit::Microsecond => Unit::Microsecond,
         IntervalUnit::Second => Unit::Second,
         IntervalUnit::Minute => Unit::Minute,
@@ -243,6 +248,5 @@ fn unit(unit: IntervalUnit) -> Expr {
         IntervalUnit::DayMinute => Unit::DayMinute,
         IntervalUnit::DayHour => Unit::DayHour,
         IntervalUnit::YearMonth => Unit::YearMonth,
-    };
-    word(unit.name())
+    }
 }

@@ -204,6 +204,13 @@ impl Session {
             Statement::AlterTable(alter) => self.alters(&mut objects, &alter.table, &alter.actions, catalog)?,
             Statement::CreateRoutine(create) => objects.stay_in(self.qualified(&create.name)?.0),
             Statement::AlterRoutine(alter) => objects.stay_in(self.qualified(&alter.name)?.0),
+            Statement::CreateEvent(create) => objects.stay_in(self.qualified(&create.name)?.0),
+            Statement::AlterEvent(alter) => {
+                objects.stay_in(self.qualified(&alter.name)?.0);
+                if let Some(to) = &alter.rename_to {
+                    objects.stay_in(self.qualified(to)?.0);
+                }
+            }
             Statement::CreateTrigger(create) => {
                 let (database, _) = self.qualified(&create.name)?;
                 objects.change(self.qualified(&super::triggers::subject(create, &database))?);

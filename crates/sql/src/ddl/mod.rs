@@ -7,6 +7,7 @@
 mod alter;
 mod create_as;
 mod default_value;
+mod events;
 mod expressions;
 mod foreign_keys;
 mod full_text;
@@ -85,6 +86,16 @@ impl Session {
         work: impl FnOnce(&mut SchemaChange<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
         self.begin_definition(host)?;
+        let locks = locks::lock_nothing(&self.engine, host, &self.variables.settings)?;
+        self.change_schema(locks, host, work)
+    }
+
+    /// Commits what `work` prepares of the events, for the server itself.
+    pub(crate) fn change_events<R>(
+        &mut self,
+        host: &dyn Host,
+        work: impl FnOnce(&mut SchemaChange<'_>) -> SqlResult<R>,
+    ) -> SqlResult<R> {
         let locks = locks::lock_nothing(&self.engine, host, &self.variables.settings)?;
         self.change_schema(locks, host, work)
     }
@@ -178,9 +189,11 @@ impl Session {
                 ast::DropKind::Procedure => self.drop_routine(RoutineKind::Procedure, drop, locks, host)?,
                 ast::DropKind::Function => self.drop_routine(RoutineKind::Function, drop, locks, host)?,
                 ast::DropKind::Trigger => self.drop_trigger(drop, locks, host)?,
-                ast::DropKind::Event => self.drop_object(drop)?,
+                ast::DropKind::Event => self.drop_event(drop, locks, host)?,
             },
             Statement::CreateTrigger(create) => self.create_trigger(create, locks, host)?,
+            Statement::CreateEvent(create) => self.create_event(create, locks, host)?,
+            Statement::AlterEvent(alter) => self.alter_event(alter, locks, host)?,
             Statement::CreateRoutine(create) => self.create_routine(create, locks, host)?,
             Statement::AlterRoutine(alter) => self.alter_routine(alter, locks, host)?,
             Statement::RenameTable(renames) => self.rename_tables(renames, locks, host)?,
@@ -373,17 +386,6 @@ impl Session {
             }
             Ok(())
         })
-    }
-
-    /// There are no triggers and events: what is to be dropped does not exist.
-    fn drop_object(&mut self, drop: &ast::DropObject) -> SqlResult<()> {
-        let (_, name) = self.qualified(&drop.name)?;
-        let absent = SqlError::new(ErrorKind::EventDoesNotExist, &[&name]);
-        if !drop.if_exists {
-            return Err(absent);
-        }
-        self.warnings.note(absent);
-        Ok(())
     }
 
     fn rename_tables(&mut self, renames: &[ast::RenameTable], locks: ObjectLocks, host: &dyn Host) -> SqlResult<()> {

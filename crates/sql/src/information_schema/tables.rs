@@ -4,7 +4,7 @@ use super::ColumnKind::{FineMoment, Hundredths, LongText, Moment, Name, Number, 
 use super::{
     ColumnKind, VirtualColumn, VirtualTable, accounts, grants, keywords, memory, no_rows, schema, server, users, views,
 };
-use crate::program::{shown, shown_triggers};
+use crate::program::{shown, shown_events, shown_triggers};
 
 const fn column(name: &'static str, kind: ColumnKind) -> VirtualColumn {
     VirtualColumn { name, kind }
@@ -190,7 +190,7 @@ pub static TABLES: &[VirtualTable] = &[
             "EVENT_COMMENT" Text(2048), "ORIGINATOR" Number, "CHARACTER_SET_CLIENT" Text(64), "COLLATION_CONNECTION" Text(64),
             "DATABASE_COLLATION" Text(64),
         ],
-        no_rows,
+        shown_events::events,
     ),
     of_schema(
         "PARTITIONS",

@@ -1,20 +1,21 @@
 //! CALL: arguments, whose rights and modes a routine runs under, and what it gives back.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use catalog::{Privileges, ProgramContext, RoutineDef, RoutineKind, TableDef, TriggerDef};
+use catalog::{EventDef, Privileges, ProgramContext, RoutineDef, RoutineKind, TableDef, TriggerDef};
 use parser::ast::{self, ParamMode};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, Value};
 
-use super::is_same;
 use super::run::Run;
-use crate::accounts::rights::AccountName;
+use super::{compile, is_same};
+use crate::accounts::access::Access;
+use crate::accounts::rights::{AccountName, DatabaseNames};
 use crate::host::Host;
 use crate::result::{Done, ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
 use crate::session::parameters::Parameters;
 use crate::session::{Answer, Session, SessionAccount};
 use crate::statement_class::needs::Need;
-use crate::variables;
+use crate::variables::{self, VariableId};
 
 /// What a CALL has done.
 pub(super) struct Called {
@@ -30,11 +31,22 @@ pub(super) struct Out {
     pub ty: SqlType,
 }
 
+/// The variables that have what a program was defined under.
+static CONTEXT: LazyLock<[VariableId; 4]> = LazyLock::new(|| {
+    let names = [
+        "sql_mode",
+        "character_set_client",
+        "collation_connection",
+        "collation_database",
+    ];
+    names.map(|name| variables::find(name).expect("they are in the table"))
+});
+
 /// What a routine changes of a session while it runs.
 pub(super) struct Before {
     database: Option<Arc<str>>,
-    /// Variables by name.
-    variables: Vec<(&'static str, Arc<str>)>,
+    /// Of [`CONTEXT`].
+    variables: [Arc<str>; 4],
     identity: Option<Identity>,
 }
 
@@ -44,6 +56,17 @@ struct Identity {
     current_user: String,
     current_role: String,
     host: String,
+    access: KnownAccess,
+}
+
+/// What a session may do, and by which catalog.
+type KnownAccess = Option<((u64, DatabaseNames), Arc<Access>)>;
+
+/// The definer whose rights a session had last, with his default roles.
+pub(super) struct LastDefiner {
+    account: SessionAccount,
+    roles: Vec<AccountName>,
+    access: KnownAccess,
 }
 
 /// Of a program: where it is, whose rights it runs with, and what it was defined under.
@@ -63,6 +86,16 @@ impl<'a> Owner<'a> {
             definer: def.characteristics.definer_security.then_some(&def.definer),
             context: &def.context,
             routine: Some(def),
+        }
+    }
+
+    /// Whoever runs it is its definer already.
+    fn of_event(event: &'a EventDef) -> Owner<'a> {
+        Owner {
+            database: &event.database,
+            definer: None,
+            context: &event.context,
+            routine: None,
         }
     }
 
@@ -191,6 +224,16 @@ impl Session {
         })
     }
 
+    /// Runs an event in a session of its definer. Nobody takes its result sets.
+    pub(crate) fn run_event(&mut self, def: &EventDef, host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let program = compile::event(def)?;
+        let mut run = Run::new(&program);
+        self.enter(&Owner::of_event(def))?;
+        let outcome = self.run_program(&mut run, host, sink);
+        self.leave();
+        outcome.map(drop)
+    }
+
     /// 1370 for who may not run it.
     fn check_execute(&mut self, kind: RoutineKind, name: &ast::TableName) -> SqlResult<()> {
         let kind = match kind {
@@ -218,21 +261,18 @@ impl Session {
     pub(super) fn enter(&mut self, owner: &Owner<'_>) -> SqlResult<()> {
         let identity = self.identity_for(owner)?;
         let context = owner.context;
-        let wanted: [(&'static str, &str); 4] = [
-            ("sql_mode", &context.sql_mode),
-            ("character_set_client", &context.client_charset),
-            ("collation_connection", context.connection.name()),
-            ("collation_database", context.database.name()),
+        let wanted: [&str; 4] = [
+            &context.sql_mode,
+            &context.client_charset,
+            context.connection.name(),
+            context.database.name(),
         ];
-        let mut before = Vec::new();
-        for (name, value) in wanted {
-            let id = variables::find(name)?;
-            let known = self.variables.get(id);
-            if *known != *value {
+        // What it sets itself does not last, either.
+        let variables = CONTEXT.map(|id| self.variables.get(id));
+        for ((id, value), known) in CONTEXT.into_iter().zip(wanted).zip(&variables) {
+            if **known != *value {
                 self.variables.set(id, value.into())?;
             }
-            // What it sets itself does not last, either.
-            before.push((name, known));
         }
         let database = match self.database.as_deref() == Some(owner.database) {
             true => self.database.clone(),
@@ -240,7 +280,7 @@ impl Session {
         };
         self.programs.before.push(Before {
             database,
-            variables: before,
+            variables,
             identity,
         });
         self.programs.calls.push(owner.routine.cloned());
@@ -254,8 +294,7 @@ impl Session {
             return;
         };
         self.database = before.database;
-        for (name, value) in before.variables.into_iter().rev() {
-            let Ok(id) = variables::find(name) else { continue };
+        for (id, value) in CONTEXT.into_iter().zip(before.variables).rev() {
             if self.variables.get(id) != value {
                 // It was taken when it was set.
                 let _ = self.variables.set(id, value);
@@ -267,12 +306,14 @@ impl Session {
     }
 
     fn take_identity(&mut self, identity: Identity) {
-        self.options.account = identity.account;
+        self.programs.definer = Some(LastDefiner {
+            account: std::mem::replace(&mut self.options.account, identity.account),
+            roles: std::mem::replace(&mut self.active_roles, identity.active_roles),
+            access: std::mem::replace(&mut self.access, identity.access),
+        });
         self.options.host = identity.host;
-        self.active_roles = identity.active_roles;
         self.state.current_user.replace(identity.current_user);
         self.state.current_role.replace(identity.current_role);
-        self.access = None;
     }
 
     /// After a panic inside of a program.
@@ -303,14 +344,16 @@ impl Session {
             host: host.clone(),
         };
         let roles = account.default_roles.clone();
+        let known = self.programs.definer.take();
+        let known = known.filter(|known| known.account == definer && known.roles == roles);
         let identity = Identity {
             account: std::mem::replace(&mut self.options.account, definer),
             active_roles: std::mem::replace(&mut self.active_roles, roles),
             current_user: self.state.current_user.replace(format!("{user}@{host}")),
             current_role: self.state.current_role.replace("NONE".to_owned()),
             host: std::mem::replace(&mut self.options.host, host.clone()),
+            access: std::mem::replace(&mut self.access, known.and_then(|known| known.access)),
         };
-        self.access = None;
         if let Some(def) = owner.routine {
             let name = ast::TableName::new(Some(&def.database), &def.name);
             if let Err(error) = self.check_execute(def.kind, &name) {

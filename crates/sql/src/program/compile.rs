@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use catalog::{RoutineDef, RoutineKind, TableDef, TriggerDef};
+use catalog::{EventDef, RoutineDef, RoutineKind, TableDef, TriggerDef};
 use parser::UserVariables;
 use parser::ast::{
     self, BinaryOp, Block, Expr, HandlerKind, Local, LoopKind, Part, RoutineType, SlotKind, SqlStep, Statement, Step,
@@ -85,6 +85,24 @@ pub fn routine(def: &RoutineDef) -> SqlResult<Program> {
         returns,
         ..compiled
     })
+}
+
+/// Reads and compiles an event.
+pub fn event(def: &EventDef) -> SqlResult<Program> {
+    let mode = SqlMode::parse(&def.context.sql_mode).unwrap_or_default();
+    let text = format!("CREATE EVENT {} ON SCHEDULE AT 0 DO {}", quoted(&def.name), def.body);
+    let read = parser::parse_program(text.as_bytes(), mode.for_parser());
+    governor::check()?;
+    let (statement, program) = read.map_err(|error| crate::errors::parse_error(&error))?;
+    let (Statement::CreateEvent(_), Some(program)) = (statement, program) else {
+        return Err(SqlError::internal(format!("{}.{} is no event", def.database, def.name)));
+    };
+    let identity = format!("EVENT\0{}\0{}\0{}", def.database, def.name, def.altered_at);
+    let type_of_slot = |slot: &ast::Slot| match &slot.kind {
+        SlotKind::Variable(ty) => type_of(&slot.name, ty, def.context.database),
+        SlotKind::Old | SlotKind::New => Err(SqlError::internal("a row in an event")),
+    };
+    compile(Kind::Event, program, type_of_slot, &identity)
 }
 
 /// The text of a trigger, as it is read again.
@@ -242,6 +260,7 @@ enum Kind {
     Procedure,
     Function,
     Trigger,
+    Event,
 }
 
 struct LabelCode {
@@ -600,7 +619,7 @@ impl Compiler<'_> {
             items.iter().try_for_each(check_variable)?;
             let is_autocommit =
                 |item: &ast::SetItem| matches!(item, ast::SetItem::Variable { name, .. } if name.is("autocommit"));
-            if self.kind != Kind::Procedure && items.iter().any(is_autocommit) {
+            if matches!(self.kind, Kind::Function | Kind::Trigger) && items.iter().any(is_autocommit) {
                 return Err(ErrorKind::SpCantSetAutocommit.into());
             }
         }
@@ -608,6 +627,7 @@ impl Compiler<'_> {
             Kind::Procedure => (false, "procedure"),
             Kind::Function => (true, "function"),
             Kind::Trigger => (true, "trigger"),
+            Kind::Event => (false, "event"),
         };
         match in_programs(statement) {
             InPrograms::Allowed => Ok(()),

@@ -16,7 +16,7 @@
 //! * [`call`]: CALL, and whose rights and modes a routine runs under;
 //! * [`part`]: what runs as a part of a statement; [`function`]: functions, which expressions call;
 //! * [`trigger`]: triggers, which statements fire for the rows that they change;
-//! * [`shown`], [`shown_triggers`]: SHOW CREATE and the rows of `information_schema`.
+//! * [`shown`], [`shown_triggers`], [`shown_events`]: SHOW CREATE and the rows of `information_schema`.
 
 mod call;
 mod code;
@@ -26,6 +26,7 @@ mod function;
 mod part;
 mod run;
 pub(crate) mod shown;
+pub(crate) mod shown_events;
 pub(crate) mod shown_triggers;
 mod trigger;
 
@@ -69,6 +70,7 @@ pub struct Programs {
     used: Vec<(TableId, String)>,
     /// A part of a statement has set variables of the session.
     pub has_set: bool,
+    definer: Option<call::LastDefiner>,
     /// What the session was before the outermost routine that runs.
     before: Vec<call::Before>,
 }

@@ -95,7 +95,9 @@ impl Session {
         if !parsed.last {
             return Err(self.remember(crate::errors::syntax_error_at(text, parsed.consumed)));
         }
-        if class_of(&parsed.statement).prepared == MayBePrepared::Refused {
+        let is_event = matches!(parsed.statement, Statement::CreateEvent(_) | Statement::AlterEvent(_));
+        let has_parameters = parsed.params > 0;
+        if class_of(&parsed.statement).prepared == MayBePrepared::Refused || (is_event && has_parameters) {
             return Err(self.remember(ErrorKind::UnsupportedPs.into()));
         }
         if parsed.params > PARAMETERS_MAX {

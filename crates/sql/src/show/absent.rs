@@ -1,4 +1,4 @@
-//! SHOW of what there is none of here: binary logs, replicas, profiles, events. The answer is that of a MySQL which has none either, so
+//! SHOW of what there is none of here: binary logs, replicas, profiles. The answer is that of a MySQL which has none either, so
 //! that tools which ask go on.
 
 use parser::ast::{EngineInfo, Ident, Show};
@@ -29,9 +29,6 @@ pub(super) fn columns_of(show: &Show) -> SqlResult<Option<Vec<&'static str>>> {
         Show::Profiles => vec!["Query_ID", "Duration", "Query"],
         Show::Profile { types, .. } => of_profile(types),
         Show::Engine { name, what } if is_silent(name.as_ref(), *what)? => vec!["Type", "Name", "Status"],
-        Show::CreateEvent(name) => {
-            return Err(SqlError::new(ErrorKind::EventDoesNotExist, &[&name.name.as_str()]));
-        }
         Show::ProcedureCode(_) | Show::FunctionCode(_) => {
             return Err(SqlError::new(
                 ErrorKind::FeatureDisabled,

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use catalog::{
-    ColumnDef, ColumnDefault, DatabaseDef, GeneratedKind, IndexDef, IndexKind, RoutineDef, TableDef, TriggerDef,
-    ViewDef,
+    ColumnDef, ColumnDefault, DatabaseDef, EventDef, GeneratedKind, IndexDef, IndexKind, RoutineDef, TableDef,
+    TriggerDef, ViewDef,
 };
 use types::fulltext::TextRules;
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
@@ -90,6 +90,11 @@ pub fn create_table(table: &TableDef, next_id: u64) -> String {
 /// A stored routine.
 pub fn create_routine(def: &RoutineDef) -> String {
     crate::program::shown::create_text(def)
+}
+
+/// An event, with its times by the clock of its zone.
+pub fn create_event(def: &EventDef) -> String {
+    crate::program::shown_events::create_text(def)
 }
 
 /// A trigger of the table.

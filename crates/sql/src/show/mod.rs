@@ -115,6 +115,7 @@ impl Session {
             }
             Show::CreateProcedure(name) => self.show_create_routine(RoutineKind::Procedure, name, status, sink),
             Show::CreateTrigger(name) => self.show_create_trigger(name, status, sink),
+            Show::CreateEvent(name) => self.show_create_event(name, status, sink),
             Show::CreateFunction(name) => self.show_create_routine(RoutineKind::Function, name, status, sink),
             Show::CreateTable(name) if let Some(view) = self.view(name)? => {
                 self.show_create_view(&view, status, host, sink)

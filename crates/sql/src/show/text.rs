@@ -302,7 +302,8 @@ impl Session {
                     .liked("Table");
                 query(shown, filter.as_ref())
             }
-            Show::Events { filter, .. } => {
+            Show::Events { schema, filter } => {
+                let database = self.shown_database(schema.as_ref())?;
                 let columns = [
                     ("Db", "EVENT_SCHEMA"),
                     ("Name", "EVENT_NAME"),
@@ -320,7 +321,9 @@ impl Session {
                     ("collation_connection", "COLLATION_CONNECTION"),
                     ("Database Collation", "DATABASE_COLLATION"),
                 ];
-                let shown = Query::new("information_schema.EVENTS", &columns, "").liked("Name");
+                let shown = Query::new("information_schema.EVENTS", &columns, "")
+                    .fixed(format!("EVENT_SCHEMA = {}", quoted(&database)))
+                    .liked("Name");
                 query(shown, filter.as_ref())
             }
             Show::ProcedureStatus(filter) | Show::FunctionStatus(filter) => {

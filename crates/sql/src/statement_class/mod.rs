@@ -261,7 +261,8 @@ pub fn class_of(statement: &Statement) -> StatementClass {
         Statement::CreateTrigger(_) | Statement::CreateRoutine(_) | Statement::AlterRoutine(_) => {
             schema(Kind::Other).not_prepared()
         }
-        Statement::CreateEvent(_) | Statement::AlterEvent(_) => missing().commits().under_locks(Locks::Refused),
+        Statement::CreateEvent(_) | Statement::AlterEvent(_) => schema(Kind::Other),
+        Statement::DropObject(drop) if drop.kind == ast::DropKind::Event => schema(Kind::Other),
         Statement::DropObject(_) => schema(Kind::Other).not_prepared(),
         Statement::CreateLoadableFunction(_)
         | Statement::Tablespace(_)

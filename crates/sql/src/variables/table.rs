@@ -162,7 +162,7 @@ pub(super) const PRESENT: &[Variable] = &[
     variable("enforce_gtid_consistency", Global, NAMED_OFF, "OFF"),
     variable("eq_range_index_dive_limit", Both, U32, "200"),
     fixed("error_count", Session, ANY, "0"),
-    variable("event_scheduler", Global, NAMED_OFF, "OFF"),
+    variable("event_scheduler", Global, Enum(&["OFF", "ON"]), "ON"),
     variable("explicit_defaults_for_timestamp", Both, ON_ONLY, "ON"),
     fixed("external_user", Session, Text, ""),
     variable("flush", Global, Bool, "OFF"),

@@ -321,6 +321,7 @@ errors! {
     MalformedGtidSet = 1772 "HY000" "Malformed GTID set specification '%'.";
     ExplainNotSupported = 3012 "HY000" "EXPLAIN FOR CONNECTION command is supported only for SELECT/UPDATE/INSERT/DELETE/REPLACE";
     DigestOfBrokenText = 3676 "HY000" "Could not parse argument to digest function: \"%\".";
+    EventCannotBeKept = 3507 "HY000" "Failed to update events dictionary object.";
     TooLongRoutineComment = 3511 "HY000" "Comment for routine '%' is too long (max = %)";
     CantUpdateUsedTableInSfOrTrg = 1442 "HY000" "Can't update table '%' in stored function/trigger because it is already used by statement which invoked this stored function/trigger.";
     CondItemTooLong = 1648 "HY000" "Data too long for condition item '%'";
@@ -396,7 +397,15 @@ errors! {
     WrongValue = 1525 "HY000" "Incorrect % value: '%'";
     NoPartitionForGivenValue = 1526 "HY000" "Table has no partition for value %";
     PartitionMgmtOnNonpartitioned = 1505 "HY000" "Partition management on a not partitioned table is not possible";
+    EventAlreadyExists = 1537 "HY000" "Event '%' already exists";
     EventDoesNotExist = 1539 "HY000" "Unknown event '%'";
+    EventIntervalNotPositiveOrTooBig = 1542 "HY000" "INTERVAL is either not positive or too big";
+    EventEndsBeforeStarts = 1543 "HY000" "ENDS is either invalid or before STARTS";
+    EventExecTimeInThePast = 1544 "HY000" "Event execution time is in the past. Event has been disabled";
+    EventSameName = 1551 "HY000" "Same old and new event name";
+    EventRecursionForbidden = 1576 "HY000" "Recursion of EVENT DDL statements is forbidden when body is present";
+    EventCannotCreateInThePast = 1588 "HY000" "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was dropped immediately after creation.";
+    EventCannotAlterInThePast = 1589 "HY000" "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was not changed. Specify a time in the future.";
     CantChangeTxCharacteristics = 1568 "25001" "Transaction characteristics can't be changed while a transaction is in progress";
     DupEntryAutoincrementCase = 1569 "HY000" "ALTER TABLE causes auto_increment resequencing, resulting in duplicate entry '%' for key '%'";
     WrongParamcountToNativeFct = 1582 "42000" "Incorrect parameter count in the call to native function '%'";
