@@ -8,10 +8,9 @@ use mysql_wire::Malformed;
 use mysql_wire::column::ColumnType;
 use mysql_wire::statement::{Execute, ParameterType};
 use mysql_wire::value::{BinaryDateTime, BinaryTime, BinaryValue};
+use sql_api::processes::STATEMENT_TEXT_MAX;
 use sql_api::result::ResultShape;
 use types::{CharsetId, Date, DateTime, Decimal, ErrorKind, SqlError, SqlResult, Time, Value};
-
-use crate::registry::STATEMENT_TEXT_MAX;
 
 /// The prepared statements of one connection.
 #[derive(Default)]

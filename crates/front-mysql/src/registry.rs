@@ -13,16 +13,13 @@ use governor::memory::Account;
 use mysql_wire::command::code;
 use parking_lot::Mutex;
 use sql_api::host::Interrupt;
-use sql_api::processes::{Kill, NODE_SHIFT, Process, Processes, Traffic};
+use sql_api::processes::{Kill, NODE_SHIFT, Process, Processes, STATEMENT_TEXT_MAX, Traffic};
 use types::SqlResult;
 
 use crate::backend::{Limits, Standing};
 use crate::clock::CoarseInstant;
 use crate::peer::Peer;
 use crate::places::{AccountName, Arrival, Place, Places};
-
-/// A statement's text is kept for the process list up to this length.
-pub const STATEMENT_TEXT_MAX: usize = 4 << 10;
 
 /// Nodes of a cluster have ids up to this one: the handshake has 32 bits for a connection's id.
 pub const NODE_ID_MAX: u8 = u8::MAX;

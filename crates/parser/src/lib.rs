@@ -16,10 +16,12 @@
 //! * [`mode`]: the SQL modes that change reading;
 //! * [`error`]: MySQL's syntax errors, text included;
 //! * [`printer`]: from the tree back to text;
-//! * [`digest`]: a statement without its literals, the key of cached plans.
+//! * [`digest`]: a statement without its literals, the key of cached plans;
+//! * [`digest_text`]: the same for people, as MySQL shows it.
 
 pub mod ast;
 pub mod digest;
+pub mod digest_text;
 pub mod error;
 mod keywords;
 mod lexer;

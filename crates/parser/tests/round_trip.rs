@@ -616,6 +616,18 @@ proptest! {
     }
 
     #[test]
+    fn expressions_survive_as_shown(expr in expr()) {
+        let printed = printer::shown_expr(&expr);
+        let shown = String::from_utf8_lossy(&printed).into_owned();
+        let caseless = |expr| printer::expr_to_sql(expr).to_ascii_lowercase();
+        match parse_expr(&printed, SqlMode::default()) {
+            Ok(parsed) => prop_assert!(caseless(&parsed) == caseless(&expr), "{shown}\n{expr:?}\n{parsed:?}"),
+            Err(error) if matches!(error.kind, ParseErrorKind::TooDeep { .. }) => {}
+            Err(error) => prop_assert!(false, "{shown}\n{error}\n{expr:?}"),
+        }
+    }
+
+    #[test]
     fn statements_survive(statement in statement()) {
         let printed = printer::to_sql(&statement);
         let shown = String::from_utf8_lossy(&printed).into_owned();
@@ -624,5 +636,32 @@ proptest! {
             Err(error) if matches!(error.kind, ParseErrorKind::TooDeep { .. }) => {}
             Err(error) => prop_assert!(false, "{shown}\n{error}\n{statement:?}"),
         }
+    }
+}
+
+#[test]
+fn definitions_are_shown_as_mysql_does() {
+    for (written, shown) in [
+        ("a", "`a`"),
+        ("-a + -1", "(-(`a`) + -1)"),
+        ("A + b DIV C", "(`A` + (`b` DIV `C`))"),
+        (
+            "a > 0 OR a IS NULL OR NOT b",
+            "((`a` > 0) or (`a` is null) or (not `b`))",
+        ),
+        ("CONCAT(s, 'X\\Z', 1E3)", "concat(`s`,'X\\Z',1E3)"),
+        (
+            "CASE WHEN a IN (1, 2) THEN 1 ELSE LOWER(b) END",
+            "(case when (`a` in (1,2)) then 1 else lower(`b`) end)",
+        ),
+        (
+            "TRIM(LOWER(a)) = TRIM(LEADING 'x' FROM a)",
+            "(trim(lower(`a`)) = trim(leading 'x' from `a`))",
+        ),
+        ("CAST(a AS UNSIGNED)", "cast(`a` as unsigned)"),
+        ("a - (b - c)", "(`a` - (`b` - `c`))"),
+    ] {
+        let tree = parse_expr(written.as_bytes(), SqlMode::default()).unwrap();
+        assert_eq!(String::from_utf8(printer::shown_expr(&tree)).unwrap(), shown);
     }
 }

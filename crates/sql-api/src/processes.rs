@@ -5,6 +5,9 @@ use std::borrow::Cow;
 /// An id of a node among others begins with the node's number: these bits of it are the node's own to count.
 pub const NODE_SHIFT: u32 = 24;
 
+/// A statement's text is kept for the process list up to this length.
+pub const STATEMENT_TEXT_MAX: usize = 4 << 10;
+
 /// The node that has given a connection its id; `None`: a node without others.
 pub fn node_of(connection_id: u32) -> Option<u8> {
     let node = (connection_id >> NODE_SHIFT) as u8;

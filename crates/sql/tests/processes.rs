@@ -116,7 +116,6 @@ fn status_variables_count_statements_and_traffic() {
     ] {
         assert_eq!(value(name), shown);
     }
-    assert_eq!(root.error("SHOW ENGINE InnoDB MUTEX"), 1235);
 }
 
 /// A connection that makes an account, as any list of connections shows it.
@@ -193,4 +192,89 @@ fn the_columns_of_a_table_are_listed_for_those_alone_who_have_rights_on_them() {
     seeing.session.use_database("test").expect("a right on a table of it");
     let refused = seeing.session.field_list("hidden", "%").expect_err("no right");
     assert_eq!(refused.code(), 1142);
+}
+
+/// A connection of root's, which runs what it is told to.
+#[derive(Default)]
+struct Runs(Mutex<Option<String>>);
+
+impl Processes for Runs {
+    fn list(&self) -> Vec<Process> {
+        vec![Process {
+            id: 7,
+            user: "root".to_owned(),
+            host: "localhost:1".to_owned(),
+            database: Some("test".to_owned()),
+            attributes: Vec::new(),
+            command: "Query".into(),
+            seconds: 1,
+            state: "executing".into(),
+            statement: self.0.lock().expect("one thread").clone(),
+            memory_bytes: 0,
+            memory_bytes_max: 0,
+        }]
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
+    }
+
+    fn kill(&self, _: u32, _: Kill) -> bool {
+        false
+    }
+}
+
+#[test]
+fn explain_tells_what_another_connection_runs() {
+    let mut database = Database::open();
+    let runs = Arc::new(Runs::default());
+    database.engine.set_processes(runs.clone());
+    let mut root = database.session();
+    root.run("CREATE TABLE t (a INT PRIMARY KEY, b INT)");
+    root.run("CREATE USER reader@localhost, watcher@localhost");
+    root.run("GRANT PROCESS, SELECT ON *.* TO watcher@localhost");
+    let run = |statement: &str| *runs.0.lock().expect("one thread") = Some(statement.to_owned());
+    let (mut reader, mut watcher) = (database.session_as("reader"), database.session_as("watcher"));
+
+    assert!(root.run("EXPLAIN FOR CONNECTION 7").len() < 2, "it runs nothing");
+    let select = "SELECT b FROM t WHERE a = 5";
+    run(select);
+    assert_eq!(
+        root.run("EXPLAIN FOR CONNECTION 7"),
+        root.run(&format!("EXPLAIN {select}"))
+    );
+    assert_eq!(
+        root.run("EXPLAIN FORMAT=JSON FOR CONNECTION 7"),
+        root.run(&format!("EXPLAIN FORMAT=JSON {select}"))
+    );
+    // In the database of that connection; afterwards in one's own, of which there is none.
+    assert_eq!(
+        watcher.run("EXPLAIN FOR CONNECTION 7"),
+        root.run("EXPLAIN FOR CONNECTION 7")
+    );
+    assert_eq!(watcher.error("SELECT * FROM t"), 1046);
+    assert_eq!(reader.error("EXPLAIN FOR CONNECTION 7"), 1045);
+    assert_eq!(reader.error("EXPLAIN FOR CONNECTION 8"), 1094);
+    assert_eq!(root.error("EXPLAIN FOR CONNECTION 4294967303"), 1094);
+    assert_eq!(root.error("EXPLAIN ANALYZE FOR CONNECTION 7"), 1235);
+    assert_eq!(root.error("PREPARE s FROM 'EXPLAIN FOR CONNECTION 7'"), 1295);
+
+    run("UPDATE t SET b = 1 WHERE a = 5");
+    assert_eq!(root.run("EXPLAIN FOR CONNECTION 7")[1..].len(), 1);
+    for (statement, error) in [
+        ("DO SLEEP(5)", 3012),
+        ("EXPLAIN SELECT 1", 3012),
+        ("SELECT b FROM t WHERE a =", 3012),
+        ("SELECT b FROM t WHERE a = ?", 1235),
+        ("SELECT 1; SELECT b FROM t", 1235),
+        ("SELECT b FROM away", 1146),
+    ] {
+        run(statement);
+        assert_eq!(root.error("EXPLAIN FOR CONNECTION 7"), error, "{statement}");
+    }
+    run(&format!(
+        "SELECT b FROM t WHERE a = 1{}",
+        " OR a = 1".repeat(1000)[..4096 - 27].to_owned()
+    ));
+    assert_eq!(root.error("EXPLAIN FOR CONNECTION 7"), 1235);
 }

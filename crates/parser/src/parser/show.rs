@@ -411,7 +411,7 @@ impl Parser<'_> {
             return self.describe();
         }
         let target = match self.kind() {
-            Tok::Kw(Kw::FOR) if !analyze => {
+            Tok::Kw(Kw::FOR) => {
                 self.bump();
                 self.expect(Kw::CONNECTION)?;
                 ExplainTarget::Connection(self.unsigned()?)

@@ -1,6 +1,6 @@
 //! Expressions. Levels are the parser's binding powers: an operand that binds looser than its place is put in parentheses.
 
-use super::{Printer, is_plain_word};
+use super::{Printer, Style, is_plain_word};
 use crate::ast::*;
 use crate::keywords;
 use crate::parser::{is_plain_call, level};
@@ -18,7 +18,7 @@ impl Printer {
     }
 
     pub(super) fn expr_at(&mut self, expr: &Expr, least: u8) {
-        if level_of(expr) < least {
+        if level_of(expr) < least || self.style == Style::Shown && is_operation(expr) {
             self.text("(");
             self.expr_bare(expr);
             self.text(")");
@@ -169,6 +169,11 @@ impl Printer {
                 self.expr(&format.region);
                 self.text(")");
             }
+            Expr::Trim(trim) if self.style == Style::Shown && trim.side == TrimSide::Both && trim.remove.is_none() => {
+                self.text("TRIM(");
+                self.expr(&trim.operand);
+                self.text(")");
+            }
             Expr::Trim(trim) => {
                 self.text("TRIM(");
                 self.text(match trim.side {
@@ -231,7 +236,7 @@ impl Printer {
             Literal::Bool(true) => self.text("TRUE"),
             Literal::Bool(false) => self.text("FALSE"),
             Literal::Int(value) => self.number(value),
-            Literal::Decimal(text) | Literal::Float(text) => self.text(text),
+            Literal::Decimal(text) | Literal::Float(text) => self.raw(text),
             Literal::String(value) => self.string(value),
             Literal::Introduced(string) => {
                 self.text("_");
@@ -280,7 +285,7 @@ impl Printer {
         self.text("@");
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.');
         if !name.is_empty() && name.bytes().all(plain) {
-            self.text(name)
+            self.raw(name)
         } else {
             self.ident(name)
         }
@@ -326,7 +331,14 @@ impl Printer {
             UnaryOp::BitNot => "~",
             _ => "BINARY ",
         });
+        let encloses = self.style == Style::Shown
+            && matches!(unary.op, UnaryOp::Minus | UnaryOp::BitNot)
+            && !matches!(unary.operand, Expr::Literal(_))
+            && level_of(&unary.operand) == PRIMARY
+            && !is_operation(&unary.operand);
+        self.when(encloses, "(");
         self.expr_at(&unary.operand, PRIMARY);
+        self.when(encloses, ")");
     }
 
     fn binary(&mut self, binary: &Binary) {
@@ -337,8 +349,16 @@ impl Printer {
             power
         };
         self.expr_at(&binary.left, left);
-        self.text(operator(binary.op));
+        self.operator(binary.op);
         self.expr_at(&binary.right, power + 1);
+    }
+
+    fn operator(&mut self, op: BinaryOp) {
+        match op {
+            // The one operator that MySQL shows in upper case.
+            BinaryOp::IntDiv => self.raw(operator(op)),
+            _ => self.text(operator(op)),
+        }
     }
 
     /// `operand [NOT] name`
@@ -544,6 +564,16 @@ fn level_of(expr: &Expr) -> u8 {
         | Expr::MemberOf(_) => level::PREDICATE,
         Expr::DateArith(_) => level::ADD,
         _ => PRIMARY,
+    }
+}
+
+/// What stands in parentheses of its own in [`Style::Shown`].
+fn is_operation(expr: &Expr) -> bool {
+    match expr {
+        Expr::Unary(unary) => unary.op == UnaryOp::Not,
+        Expr::MemberOf(_) => false,
+        Expr::Case(_) | Expr::Collate(_) => true,
+        _ => level_of(expr) < PRIMARY,
     }
 }
 

@@ -31,9 +31,20 @@ pub fn expr_to_sql(expr: &Expr) -> Vec<u8> {
     print(|printer| printer.expr(expr))
 }
 
+/// The expression as MySQL shows those of definitions: keywords and functions in lower case, each operation in parentheses, which tools
+/// cut off. It parses to a tree that differs in the case of functions' names only, unless the parentheses nest deeper than the parser goes.
+pub fn shown_expr(expr: &Expr) -> Vec<u8> {
+    print_in(Style::Shown, |printer| printer.expr(expr))
+}
+
 fn print(write: impl FnOnce(&mut Printer)) -> Vec<u8> {
+    print_in(Style::Canonical, write)
+}
+
+fn print_in(style: Style, write: impl FnOnce(&mut Printer)) -> Vec<u8> {
     let mut printer = Printer {
         out: Vec::with_capacity(128),
+        style,
     };
     write(&mut printer);
     printer.out
@@ -66,12 +77,29 @@ display! {
     Account => account,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Canonical,
+    /// As [`shown_expr`] says.
+    Shown,
+}
+
 pub(crate) struct Printer {
     out: Vec<u8>,
+    style: Style,
 }
 
 impl Printer {
+    /// Text whose case means nothing.
     fn text(&mut self, text: &str) {
+        let start = self.out.len();
+        self.raw(text);
+        if self.style == Style::Shown {
+            self.out[start..].make_ascii_lowercase();
+        }
+    }
+
+    fn raw(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
 
@@ -87,8 +115,12 @@ impl Printer {
     }
 
     fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
+        let comma = match self.style {
+            Style::Canonical => ", ",
+            Style::Shown => ",",
+        };
         for (index, one) in items.iter().enumerate() {
-            self.when(index > 0, ", ");
+            self.when(index > 0, comma);
             item(self, one);
         }
     }
@@ -112,7 +144,7 @@ impl Printer {
         self.text("`");
         for (index, part) in ident.split('`').enumerate() {
             self.when(index > 0, "``");
-            self.text(part);
+            self.raw(part);
         }
         self.text("`");
     }
@@ -171,7 +203,7 @@ impl Printer {
                 0 => self.text("\\0"),
                 b'\n' => self.text("\\n"),
                 b'\r' => self.text("\\r"),
-                26 => self.text("\\Z"),
+                26 => self.raw("\\Z"),
                 b'\\' => self.text("\\\\"),
                 b'\'' => self.text("''"),
                 _ => self.out.push(byte),

@@ -6,6 +6,7 @@ use types::{CollationId, DateTime, SqlType, TypeKind, UnixTime, Value};
 use super::{Source, VirtualTable, all_tables, number, text, yes_no};
 use crate::plan::VirtualTable as _;
 use crate::plan::node::VIRTUAL;
+use crate::show::create::shown;
 use crate::table::Table;
 
 pub(crate) const CATALOG: &str = "def";
@@ -229,7 +230,7 @@ fn column_row(
         text(
             definition
                 .and_then(|definition| definition.generated.as_ref())
-                .map_or("", |generated| &generated.expression),
+                .map_or_else(String::new, |generated| shown(&generated.expression)),
         ),
         Value::Null,
     ]
@@ -343,7 +344,7 @@ pub fn default_text(column: &ColumnDef) -> Value {
         )),
         Some(ColumnDefault::Now(0)) => text("CURRENT_TIMESTAMP"),
         Some(ColumnDefault::Now(digits)) => text(format!("CURRENT_TIMESTAMP({digits})")),
-        Some(ColumnDefault::Expression(expression)) => text(expression),
+        Some(ColumnDefault::Expression(expression)) => text(shown(expression)),
     }
 }
 
@@ -428,7 +429,7 @@ fn statistics_of(table: &TableDef, stored: Option<&Table>, rows: &mut Vec<Vec<Va
         for (at, part) in index.parts.iter().enumerate() {
             let column = &table.columns[part.column];
             let (name, expression) = match column.generated.as_ref().filter(|_| column.hidden) {
-                Some(generated) => (Value::Null, text(&generated.expression)),
+                Some(generated) => (Value::Null, text(shown(&generated.expression))),
                 None => (text(&column.name), Value::Null),
             };
             rows.push(vec![
@@ -577,7 +578,7 @@ pub fn check_constraints(source: &Source<'_>) -> Vec<Vec<Value>> {
                 text(CATALOG),
                 text(&table.database),
                 text(&check.name),
-                text(&check.expression),
+                text(shown(&check.expression)),
             ]);
         }
     });

@@ -62,6 +62,6 @@ fn kill_elsewhere(nodes: &dyn OtherNodes, id: u32, what: Kill, user: String, hos
     wait_for(nodes.kill(id, what, user), host)?.map_err(silent)
 }
 
-fn silent(Silent { node }: Silent) -> SqlError {
+pub(crate) fn silent(Silent { node }: Silent) -> SqlError {
     SqlError::with_message(ErrorKind::UnknownError, format!("Node {node} does not answer"))
 }

@@ -19,7 +19,7 @@ mod border;
 mod handler;
 mod hints;
 mod into_file;
-mod kill;
+pub(crate) mod kill;
 mod logged;
 pub(crate) mod parameters;
 mod past;

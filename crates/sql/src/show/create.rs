@@ -12,6 +12,17 @@ use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 use crate::information_schema::default_text;
 pub use crate::plan::text::{failed_foreign_key, foreign_key, name};
 
+/// An expression of a definition, as MySQL shows it.
+pub fn shown(expression: &str) -> String {
+    let parse = |text: &[u8]| parser::parse_expr(text, parser::SqlMode::default()).ok();
+    parse(expression.as_bytes())
+        .map(|tree| parser::printer::shown_expr(&tree))
+        // A chain of a thousand operators has too many parentheses to be read again.
+        .filter(|shown| parse(shown).is_some())
+        .and_then(|shown| String::from_utf8(shown).ok())
+        .unwrap_or_else(|| expression.to_owned())
+}
+
 /// A string literal.
 pub fn string(text: &str) -> String {
     format!(
@@ -44,8 +55,10 @@ pub fn create_table(table: &TableDef, next_id: u64) -> String {
     let mut keys: Vec<_> = table.foreign_keys.iter().collect();
     keys.sort_by(|a, b| a.name.cmp(&b.name));
     lines.extend(keys.into_iter().map(|key| foreign_key(key, &table.database)));
-    for check in &table.checks {
-        let mut line = format!("CONSTRAINT {} CHECK ({})", name(&check.name), check.expression);
+    let mut checks: Vec<_> = table.checks.iter().collect();
+    checks.sort_by(|a, b| a.name.cmp(&b.name));
+    for check in checks {
+        let mut line = format!("CONSTRAINT {} CHECK ({})", name(&check.name), shown(&check.expression));
         if !check.enforced {
             line += " /*!80016 NOT ENFORCED */";
         }
@@ -140,7 +153,7 @@ fn column_line(column: &ColumnDef, table: CollationId) -> String {
         } else {
             "VIRTUAL"
         };
-        let _ = write!(line, " GENERATED ALWAYS AS ({}) {kind}", generated.expression);
+        let _ = write!(line, " GENERATED ALWAYS AS ({}) {kind}", shown(&generated.expression));
     }
     if !column.nullable {
         line += " NOT NULL";
@@ -152,7 +165,7 @@ fn column_line(column: &ColumnDef, table: CollationId) -> String {
         None if column.nullable && column.generated.is_none() && !column.ty.kind.is_lob() => line += " DEFAULT NULL",
         None | Some(ColumnDefault::Dropped) => {}
         Some(ColumnDefault::Expression(expression)) => {
-            let _ = write!(line, " DEFAULT ({expression})");
+            let _ = write!(line, " DEFAULT ({})", shown(expression));
         }
         Some(ColumnDefault::Literal(_)) if column.ty.kind != TypeKind::Bit => {
             if let Value::Str(text) = default_text(column) {
@@ -189,7 +202,7 @@ fn index_line(index: &IndexDef, table: &TableDef) -> String {
         .map(|part| {
             let column = &table.columns[part.column];
             let mut text = match column.generated.as_ref().filter(|_| column.hidden) {
-                Some(generated) => format!("({})", generated.expression),
+                Some(generated) => format!("({})", shown(&generated.expression)),
                 None => name(&column.name),
             };
             if let Some(prefix) = part.prefix {

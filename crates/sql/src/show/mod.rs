@@ -3,9 +3,11 @@
 //! Most of SHOW is a query over information_schema, as in MySQL 8.0: the statement is put together as text, with its LIKE or WHERE
 //! at the end, and run like any other. The rest (warnings, CREATE TABLE, grants) makes its few rows by hand.
 
+mod absent;
 mod checksum;
 pub mod create;
 mod explain;
+mod privileges;
 mod text;
 
 pub(crate) use explain::Analysis;
@@ -91,6 +93,10 @@ impl Session {
         if let Some(query) = self.query_of(show)? {
             return self.run_text(&query, status, host, sink);
         }
+        if let Some(columns) = absent::columns_of(show)? {
+            let columns = columns.into_iter().map(text_column).collect();
+            return send(columns, Vec::new(), status, sink);
+        }
         match show {
             Show::Warnings(limit) => self.show_warnings(limit.as_ref(), |_| true, status, sink),
             Show::Errors(limit) => {
@@ -134,9 +140,6 @@ impl Session {
             }
             Show::Grants { account, using } => self.show_grants(account.as_ref(), using, status, sink),
             Show::CreateUser(account) => self.show_create_user(account, status, sink),
-            Show::Engine { what, .. } if *what != ast::EngineInfo::Status => {
-                Err(SqlError::not_supported("SHOW ENGINE ... MUTEX and LOGS"))
-            }
             Show::Engine { .. } => {
                 let columns = vec![text_column("Type"), text_column("Name"), text_column("Status")];
                 let store = self.engine.participant().store();
@@ -156,46 +159,7 @@ impl Session {
             }
             Show::Privileges => {
                 let columns = vec![text_column("Privilege"), text_column("Context"), text_column("Comment")];
-                let rows = catalog::Privileges::NAMES.iter();
-                let rows = rows
-                    .map(|name| vec![Value::str(name), Value::str("Server Admin"), Value::str("")])
-                    .collect();
-                send(columns, rows, status, sink)
-            }
-            Show::BinaryLogs => Err(ErrorKind::NoBinaryLogging.into()),
-            Show::BinaryLogStatus => {
-                let names = [
-                    "File",
-                    "Position",
-                    "Binlog_Do_DB",
-                    "Binlog_Ignore_DB",
-                    "Executed_Gtid_Set",
-                ];
-                send(
-                    names.iter().map(|name| text_column(name)).collect(),
-                    Vec::new(),
-                    status,
-                    sink,
-                )
-            }
-            Show::Replicas => {
-                let names = ["Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"];
-                send(
-                    names.iter().map(|name| text_column(name)).collect(),
-                    Vec::new(),
-                    status,
-                    sink,
-                )
-            }
-            Show::ReplicaStatus { .. } => send(vec![text_column("Replica_IO_State")], Vec::new(), status, sink),
-            Show::Profiles => {
-                let names = ["Query_ID", "Duration", "Query"];
-                send(
-                    names.iter().map(|name| text_column(name)).collect(),
-                    Vec::new(),
-                    status,
-                    sink,
-                )
+                send(columns, privileges::rows(), status, sink)
             }
             _ => Err(SqlError::not_supported(crate::refuse::name_of(&Statement::Show(
                 Box::new(show.clone()),

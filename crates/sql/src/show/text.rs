@@ -59,6 +59,11 @@ impl Query {
         self
     }
 
+    fn liked(mut self, column: &'static str) -> Query {
+        self.liked = Some(column);
+        self
+    }
+
     fn text(&self, filter: Option<&ShowFilter>) -> String {
         let list: Vec<String> = self
             .columns
@@ -172,7 +177,7 @@ impl Session {
             }
             Show::Indexes { table, filter, .. } => {
                 let database = self.shown_database(table.schema.as_ref())?;
-                if self.view(table)?.is_none() {
+                if !crate::plan::is_virtual_database(&database) && self.view(table)?.is_none() {
                     self.table(table)?;
                 }
                 let columns = [
@@ -293,11 +298,8 @@ impl Session {
                     ("Database Collation", "DATABASE_COLLATION"),
                 ];
                 let shown = Query::new("information_schema.TRIGGERS", &columns, "")
-                    .fixed(format!("TRIGGER_SCHEMA = {}", quoted(&database)));
-                let shown = Query {
-                    liked: Some("Table"),
-                    ..shown
-                };
+                    .fixed(format!("TRIGGER_SCHEMA = {}", quoted(&database)))
+                    .liked("Table");
                 query(shown, filter.as_ref())
             }
             Show::Events { schema, filter } => {
@@ -320,11 +322,8 @@ impl Session {
                     ("Database Collation", "DATABASE_COLLATION"),
                 ];
                 let shown = Query::new("information_schema.EVENTS", &columns, "")
-                    .fixed(format!("EVENT_SCHEMA = {}", quoted(&database)));
-                let shown = Query {
-                    liked: Some("Name"),
-                    ..shown
-                };
+                    .fixed(format!("EVENT_SCHEMA = {}", quoted(&database)))
+                    .liked("Name");
                 query(shown, filter.as_ref())
             }
             Show::ProcedureStatus(filter) | Show::FunctionStatus(filter) => {
@@ -345,7 +344,8 @@ impl Session {
                     Show::ProcedureStatus(_) => "PROCEDURE",
                     _ => "FUNCTION",
                 };
-                let shown = Query::new("information_schema.ROUTINES", &columns, "ROUTINE_NAME");
+                let shown =
+                    Query::new("information_schema.ROUTINES", &columns, "ROUTINE_SCHEMA, ROUTINE_NAME").liked("Name");
                 query(shown.fixed(format!("ROUTINE_TYPE = {}", quoted(kind))), filter.as_ref())
             }
             Show::OpenTables { schema, filter } => {
@@ -355,7 +355,8 @@ impl Session {
                     ("In_use", "0"),
                     ("Name_locked", "0"),
                 ];
-                let mut shown = Query::new("information_schema.TABLES", &columns, "TABLE_NAME");
+                let mut shown =
+                    Query::new("information_schema.TABLES", &columns, "TABLE_SCHEMA, TABLE_NAME").liked("Table");
                 if let Some(schema) = schema {
                     shown = shown.fixed(format!("TABLE_SCHEMA = {}", quoted(schema)));
                 }

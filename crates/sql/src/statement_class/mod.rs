@@ -239,6 +239,9 @@ pub fn class_of(statement: &Statement) -> StatementClass {
                 _ => row,
             }
         }
+        Statement::Explain(explain) if matches!(explain.target, ast::ExplainTarget::Connection(_)) => {
+            row(Kind::Show, R::Show).not_prepared()
+        }
         Statement::Explain(_) | Statement::Describe(_) => row(Kind::Show, R::Show),
         Statement::Help(_) => row(Kind::Show, R::Show).not_prepared(),
 

@@ -462,6 +462,7 @@ errors! {
     DropIndexFk = 1553 "HY000" "Cannot drop index '%': needed in a foreign key constraint";
     InvalidArgumentForLogarithm = 3020 "2201E" "Invalid argument for logarithm";
     QueryTimeout = 3024 "HY000" "Query execution was interrupted, maximum statement execution time exceeded";
+    ReplicaChannelDoesNotExist = 3074 "HY000" "Replica channel '%' does not exist.";
     IncorrectType = 3064 "HY000" "Incorrect type for argument % in function %.";
     AggregateOrderForUnion = 3028 "HY000" "Expression #% of ORDER BY contains aggregate function and applies to a UNION";
     AggregateOrderNonAggQuery = 3029 "HY000" "Expression #% of ORDER BY contains aggregate function and applies to the result of a non-aggregated query";

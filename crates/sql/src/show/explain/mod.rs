@@ -10,6 +10,7 @@
 //! estimates; a cost of 1 is reading one row in the order of the primary key.
 
 mod access;
+mod connection;
 mod json;
 mod outline;
 mod table;
@@ -18,7 +19,7 @@ mod tree;
 use std::sync::Arc;
 
 use parser::ast::{self, ExplainFormat, ExplainTarget, Statement};
-use types::{SqlError, SqlResult, SqlType, TypeKind, Value};
+use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::{send, text_column};
 use crate::ddl::NoAnswer;
@@ -43,7 +44,11 @@ impl Session {
             return self.explain_analyze(explain, parameters, status, host, sink);
         }
         let format = explain.format.unwrap_or(ExplainFormat::Traditional);
-        let plan = self.explained_plan(explain, parameters, host)?;
+        let plan = match explain.target {
+            ExplainTarget::Connection(id) => self.plan_of_connection(id, host)?,
+            ExplainTarget::Statement(_) => Some(self.explained_plan(explain, parameters, host)?),
+        };
+        let Some(plan) = plan else { return Ok(Answer::done()) };
         let outline = outline::outline(&plan);
         let rows = match format {
             ExplainFormat::Traditional => table::rows(&outline),
@@ -98,7 +103,7 @@ impl Session {
         Ok(ResultShape::new(columns(format)))
     }
 
-    /// The plan that is told of; 1235 where nothing is.
+    /// The plan of a statement that is told of; 1235 where nothing is.
     fn explained_plan(
         &mut self,
         explain: &ast::Explain,
@@ -106,7 +111,7 @@ impl Session {
         host: &dyn Host,
     ) -> SqlResult<Arc<Planned>> {
         match &explain.target {
-            ExplainTarget::Connection(_) => Err(SqlError::not_supported("EXPLAIN FOR CONNECTION")),
+            ExplainTarget::Connection(_) => Err(ErrorKind::UnsupportedPs.into()),
             ExplainTarget::Statement(statement) if class_of(statement).runner == Runner::Plan => {
                 self.plan_to_explain(&Arc::new(statement.clone()), parameters, host)
             }
