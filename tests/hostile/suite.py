@@ -231,7 +231,9 @@ class Attacker:
             payload = text if isinstance(text, bytes) else bytes([wire.COM_QUERY]) + text.encode()
             self.connection.drain(self.connection.command(payload))
         except ServerError as error:
-            number = error.number
+            # MySQL's number for a wrong XPath, too.
+            is_wrong_path = error.number == INTERNAL_ERROR and "XPATH" in str(error)
+            number = None if is_wrong_path else error.number
         except TimeoutError as error:
             wrong, lost = "endless: no answer at all", error
         except (Closed, OSError) as error:
