@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use catalog::{RoutineDef, same_name};
 use parser::ast::{Ident, Statement};
-use types::{ErrorKind, SqlError, SqlResult, SqlType, TableId, Value};
+use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, TableId, Value};
 
 use crate::host::Host;
 use crate::result::{ResultSink, ServerStatus};
@@ -62,7 +62,7 @@ pub struct Programs {
     handled_around: usize,
     /// Counts how often the conditions of the session have been cleared.
     pub epoch: u64,
-    /// Where a definition inside of a program finds the variables that it names.
+    /// While a definition runs: the variables of a program that it may name, or what was given for its `?`.
     frame: Option<Arc<FrameCopy>>,
     /// The variables that EXECUTE gives for the parameters of a CALL.
     pub using: Option<Vec<Ident>>,
@@ -82,6 +82,15 @@ pub(crate) struct FrameCopy {
 }
 
 impl FrameCopy {
+    fn of(parameters: Parameters<'_>, collation: CollationId) -> Option<Arc<FrameCopy>> {
+        (!parameters.values.is_empty()).then(|| {
+            Arc::new(FrameCopy {
+                values: parameters.values.to_vec(),
+                types: parameters.types(collation).into_owned().into(),
+            })
+        })
+    }
+
     pub fn parameters(frame: &Option<Arc<FrameCopy>>) -> Parameters<'_> {
         match frame {
             Some(frame) => Parameters::declared(&frame.values, &frame.types),
@@ -117,7 +126,7 @@ impl Programs {
         Ok(())
     }
 
-    /// The variables of the program that the running statement, which is neither a query nor a change of rows, stands in.
+    /// The values that the running definition has from outside of its text.
     pub(crate) fn frame(&self) -> Option<Arc<FrameCopy>> {
         self.frame.clone()
     }
@@ -129,6 +138,14 @@ impl Programs {
 }
 
 impl Session {
+    /// Runs a definition, which finds these values where it evaluates what is written in it.
+    pub(crate) fn with_frame<T>(&mut self, parameters: Parameters<'_>, run: impl FnOnce(&mut Session) -> T) -> T {
+        self.programs.frame = FrameCopy::of(parameters, self.variables.settings.expressions.collation);
+        let result = run(self);
+        self.programs.frame = None;
+        result
+    }
+
     /// CALL, SIGNAL, RESIGNAL, GET DIAGNOSTICS.
     pub(crate) fn program_statement(
         &mut self,

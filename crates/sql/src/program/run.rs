@@ -6,7 +6,6 @@ use parser::ast::{self, IntoVar, Local, Statement};
 use types::cast::{self, Target};
 use types::{ErrorKind, RowLayout, Severity, SqlError, SqlResult, SqlType, UnixTime, Value, Warning};
 
-use super::FrameCopy;
 use super::code::{Bound, ExprCode, Frame, OpKind, Program, SqlCode};
 use super::conditions::{self, Handled};
 use crate::expr::context::UserVariable;
@@ -438,18 +437,11 @@ impl Session {
             Statement::Query(_) if !code.into.is_empty() => self.select_into(code, run, host),
             statement => {
                 let parameters = run.parameters();
-                let is_planned = class_of(statement).runner == Runner::Plan;
-                self.programs.frame = (!is_planned && !run.frame.values.is_empty()).then(|| {
-                    Arc::new(FrameCopy {
-                        values: run.frame.values.clone(),
-                        types: run.frame.types.clone(),
-                    })
-                });
-                let answered = self.answer_within(
-                    &code.statement,
+                self.answer_within(
+                    statement,
                     ServerStatus::MORE_RESULTS,
                     &mut Quiet(sink),
-                    |session, sink| match class_of(&code.statement).runner {
+                    |session, sink| match class_of(statement).runner {
                         Runner::Plan => session.query_or_change(
                             &code.statement,
                             Some(&code.text),
@@ -460,9 +452,7 @@ impl Session {
                         ),
                         _ => session.dispatch(&code.statement, parameters, ServerStatus::MORE_RESULTS, host, sink),
                     },
-                );
-                self.programs.frame = None;
-                answered?;
+                )?;
                 if sink.is_full() {
                     sink.flush(host)?;
                 }

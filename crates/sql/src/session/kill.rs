@@ -4,19 +4,18 @@ use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::Session;
+use super::parameters::Parameters;
 use crate::exec::Answer;
 use crate::host::Host;
 use crate::nodes::{OtherNodes, Silent};
 use crate::processes::{Kill, Processes};
-use crate::program::FrameCopy;
 use crate::waiting::wait_for;
 
 impl Session {
     /// The rights are looked at here, by the catalog that all nodes have; another node only asks whether the connection is that
     /// user's still.
-    pub(super) fn kill(&mut self, kill: &ast::Kill, host: &dyn Host) -> SqlResult<Answer> {
-        let frame = self.programs.frame();
-        let id = self.evaluate(&kill.id, FrameCopy::parameters(&frame), host)?;
+    pub(super) fn kill(&mut self, kill: &ast::Kill, parameters: Parameters<'_>, host: &dyn Host) -> SqlResult<Answer> {
+        let id = self.evaluate(&kill.id, parameters, host)?;
         let unknown = || SqlError::new(ErrorKind::NoSuchThread, &[&id]);
         let number = id.to_string().parse::<u32>().map_err(|_| unknown())?;
         let what = if kill.query { Kill::Query } else { Kill::Connection };

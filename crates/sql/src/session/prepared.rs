@@ -95,9 +95,7 @@ impl Session {
         if !parsed.last {
             return Err(self.remember(crate::errors::syntax_error_at(text, parsed.consumed)));
         }
-        let is_event = matches!(parsed.statement, Statement::CreateEvent(_) | Statement::AlterEvent(_));
-        let has_parameters = parsed.params > 0;
-        if class_of(&parsed.statement).prepared == MayBePrepared::Refused || (is_event && has_parameters) {
+        if class_of(&parsed.statement).prepared == MayBePrepared::Refused {
             return Err(self.remember(ErrorKind::UnsupportedPs.into()));
         }
         if parsed.params > PARAMETERS_MAX {
