@@ -103,13 +103,9 @@ impl EventDef {
                 let is_over = |at: i64| ends.is_some_and(|ends| at > ends);
                 let step = IntervalUnit::from_name(unit).and_then(|unit| Interval::of(*amount, unit));
                 let Some(step) = step else { return Next::Never };
-                let turns = Turns {
-                    starts: *starts,
-                    step,
-                    zone: self.zone(),
-                };
+                let turns = Turns::new(*starts, step, self);
                 // The newest turn that has come, where it was not taken.
-                let newest = turns.newest(now);
+                let newest = turns.come(now).checked_sub(1).and_then(|count| turns.turn(count));
                 let made = self.altered_at - self.altered_at.rem_euclid(SECOND);
                 if let Some(newest) = newest
                     && self.last_run.is_none_or(|last| last < newest)
@@ -118,7 +114,8 @@ impl EventDef {
                 {
                     return Next::Due;
                 }
-                match turns.after(now.max(self.last_run.unwrap_or(i64::MIN))) {
+                let come = turns.come(now.max(self.last_run.unwrap_or(i64::MIN)));
+                match turns.turn(come) {
                     Some(next) if !is_over(next) => Next::At(next),
                     _ => Next::Never,
                 }
@@ -127,72 +124,62 @@ impl EventDef {
     }
 }
 
-/// The moments of a schedule: the start, and each a step later. Days and months are those of its zone.
+/// The moments of a schedule: the start, and each a step later.
 struct Turns {
     starts: i64,
     step: Interval,
-    zone: TimeZone,
+    /// By whose clock the steps are counted: days and months are of different lengths.
+    zone: Option<TimeZone>,
 }
 
 impl Turns {
-    fn turn(&self, count: i64) -> Option<i64> {
+    fn new(starts: i64, step: Interval, event: &EventDef) -> Turns {
+        let is_counted_by_calendar = step.months != 0 || step.micros % DAY == 0;
+        Turns {
+            starts,
+            step,
+            zone: is_counted_by_calendar.then(|| event.zone()),
+        }
+    }
+
+    /// The one after so many others. `None`: beyond the calendar.
+    fn turn(&self, count: u64) -> Option<i64> {
+        let count = i64::try_from(count).ok()?;
         let step = Interval {
             months: self.step.months.checked_mul(count)?,
             micros: self.step.micros.checked_mul(count)?,
         };
-        if step.months == 0 && self.step.micros % DAY != 0 {
+        let Some(zone) = &self.zone else {
             return self.starts.checked_add(step.micros);
-        }
-        let start = self.zone.to_local(UnixTime {
+        };
+        let start = zone.to_local(UnixTime {
             micros: self.starts,
             fsp: 0,
         });
-        Some(self.zone.to_unix(start.add_interval(step)?)?.micros)
+        Some(zone.to_unix(start.add_interval(step)?)?.micros)
     }
 
-    /// A few turns fewer than have come by then: months and days are of different lengths.
-    fn at_least(&self, now: i64) -> i64 {
+    /// How many have come by then.
+    fn come(&self, now: i64) -> u64 {
         const LONGEST_MONTH: i64 = 31 * DAY;
+        if now < self.starts {
+            return 0;
+        }
         let step = match self.step.months {
             0 => self.step.micros,
             months => months.saturating_mul(LONGEST_MONTH),
         };
-        ((now - self.starts).div_euclid(step.max(1)) - 1).max(0)
-    }
-
-    fn newest(&self, now: i64) -> Option<i64> {
-        if now < self.starts {
-            return None;
-        }
-        let mut count = self.at_least(now);
-        while let Some(next) = self.turn(count + 1)
-            && next <= now
-        {
+        // From a few fewer on, as months and days are of different lengths.
+        let mut count = (now - self.starts).div_euclid(step.max(1)).saturating_sub(1).max(0) as u64;
+        while self.turn(count).is_some_and(|turn| turn <= now) {
             count += 1;
         }
-        self.turn(count)
-    }
-
-    /// The first one later than that.
-    fn after(&self, now: i64) -> Option<i64> {
-        if now < self.starts {
-            return Some(self.starts);
-        }
-        let mut count = self.at_least(now);
-        loop {
-            let next = self.turn(count)?;
-            if next > now {
-                return Some(next);
-            }
-            count += 1;
-        }
+        count
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use types::CollationId;
-
     use super::*;
 
     const HOUR: i64 = 3600 * SECOND;
@@ -207,12 +194,7 @@ mod tests {
             comment: String::new(),
             body: "DO 1".into(),
             definer: ("root".into(), "localhost".into()),
-            context: ProgramContext {
-                sql_mode: String::new(),
-                connection: CollationId::DEFAULT,
-                client_charset: "utf8mb4".into(),
-                database: CollationId::DEFAULT,
-            },
+            context: ProgramContext::plain(),
             time_zone: zone.into(),
             created_at: 0,
             altered_at: 0,

@@ -64,6 +64,18 @@ pub struct ProgramContext {
     pub database: CollationId,
 }
 
+#[cfg(test)]
+impl ProgramContext {
+    pub(crate) fn plain() -> ProgramContext {
+        ProgramContext {
+            sql_mode: String::new(),
+            connection: CollationId::DEFAULT,
+            client_charset: "utf8mb4".into(),
+            database: CollationId::DEFAULT,
+        }
+    }
+}
+
 impl RoutineKind {
     pub fn as_str(self) -> &'static str {
         match self {
@@ -114,12 +126,7 @@ mod tests {
                 comment: String::new(),
             },
             definer: ("root".into(), "localhost".into()),
-            context: ProgramContext {
-                sql_mode: String::new(),
-                connection: CollationId::DEFAULT,
-                client_charset: "utf8mb4".into(),
-                database: CollationId::DEFAULT,
-            },
+            context: ProgramContext::plain(),
             created_at: 1,
             altered_at: 1,
         }

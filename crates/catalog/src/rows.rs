@@ -108,10 +108,8 @@ impl Catalog {
                 }
             }
             b'v' => {
-                let at = name.iter().position(|&byte| byte == 0)?;
-                let (database, view) = (&name[..at], &name[at + 1..]);
-                if let Some(database) = self.databases.get_mut(std::str::from_utf8(database).ok()?) {
-                    Arc::make_mut(database).views.remove(std::str::from_utf8(view).ok()?);
+                if let Some((database, view)) = self.in_database(name)? {
+                    database.views.remove(view);
                 }
             }
             b'r' => {
@@ -121,18 +119,13 @@ impl Catalog {
                     b'f' => RoutineKind::Function,
                     _ => return None,
                 };
-                let at = name.iter().position(|&byte| byte == 0)?;
-                let (database, routine) = (&name[..at], std::str::from_utf8(&name[at + 1..]).ok()?);
-                if let Some(database) = self.databases.get_mut(std::str::from_utf8(database).ok()?) {
-                    let place = RoutineDef::place(kind, routine);
-                    Arc::make_mut(database).routines.remove(&place);
+                if let Some((database, routine)) = self.in_database(name)? {
+                    database.routines.remove(&RoutineDef::place(kind, routine));
                 }
             }
             b'e' => {
-                let at = name.iter().position(|&byte| byte == 0)?;
-                let (database, event) = (&name[..at], std::str::from_utf8(&name[at + 1..]).ok()?);
-                if let Some(database) = self.databases.get_mut(std::str::from_utf8(database).ok()?) {
-                    Arc::make_mut(database).events.remove(&EventDef::place(event));
+                if let Some((database, event)) = self.in_database(name)? {
+                    database.events.remove(&EventDef::place(event));
                 }
             }
             b'a' => {
@@ -158,6 +151,13 @@ impl Catalog {
             _ => return None,
         }
         Some(())
+    }
+
+    /// The database that the end of a key names, to be changed, and what of it the key names. `None` of no such key; the database may be gone.
+    fn in_database<'k>(&mut self, key: &'k [u8]) -> Option<Option<(&mut Database, &'k str)>> {
+        let (database, name) = std::str::from_utf8(key).ok()?.split_once('\0')?;
+        let database = self.databases.get_mut(database).map(Arc::make_mut);
+        Some(database.map(|database| (database, name)))
     }
 
     pub(super) fn set_database(&mut self, def: DatabaseDef) {
@@ -281,8 +281,12 @@ pub(super) fn dropped_table(key: &[u8]) -> Option<TableId> {
 }
 
 /// Names hold no zero byte.
+fn key_in_database(kind: &[u8], database: &str, name: &str) -> Vec<u8> {
+    [kind, database.as_bytes(), b"\0", name.as_bytes()].concat()
+}
+
 pub(super) fn view_key(database: &str, name: &str) -> Vec<u8> {
-    [b"v", database.as_bytes(), b"\0", name.as_bytes()].concat()
+    key_in_database(b"v", database, name)
 }
 
 /// In lower case: the name is the same in any.
@@ -291,12 +295,12 @@ pub(super) fn routine_key(database: &str, kind: RoutineKind, name: &str) -> Vec<
         RoutineKind::Procedure => b"rp",
         RoutineKind::Function => b"rf",
     };
-    [kind, database.as_bytes(), b"\0", name.to_lowercase().as_bytes()].concat()
+    key_in_database(kind, database, &name.to_lowercase())
 }
 
 /// In lower case: the name is the same in any.
 pub(super) fn event_key(database: &str, name: &str) -> Vec<u8> {
-    [b"e", database.as_bytes(), b"\0", name.to_lowercase().as_bytes()].concat()
+    key_in_database(b"e", database, &name.to_lowercase())
 }
 
 pub(super) fn account_key(user: &str, host: &str) -> Vec<u8> {

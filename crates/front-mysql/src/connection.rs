@@ -16,7 +16,6 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use fiber::{Fiber, Suspender, is_unwinding};
-use governor::Governor;
 use mysql_wire::Capabilities;
 use mysql_wire::auth::Nonce;
 use mysql_wire::frame::{FrameError, Scan, scan};
@@ -209,10 +208,7 @@ impl Connection {
         let fiber = Fiber::new(move |suspender: &Suspender| {
             let (handle, socket) = (self.dialog.handle.clone(), self.dialog.socket.clone());
             let host = FiberHost::new(suspender, &handle, Some(&socket));
-            let governor = Governor::new(&host)
-                .with_account(handle.account.clone())
-                .with_stack(suspender.bounds);
-            let next = governor.run(|| self.run_packets(&host));
+            let next = host.governor().run(|| self.run_packets(&host));
             self.long_turns.note(host.had_long_turns(), Instant::now);
             (self, next)
         })?;

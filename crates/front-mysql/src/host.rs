@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::time::{Duration, Instant};
 
 use fiber::Suspender;
-use governor::Runner;
+use governor::{Governor, Runner};
 use sql_api::host::{Host, Interrupt, WaitEnd, wait_end};
 
 use crate::registry::Handle;
@@ -34,6 +34,13 @@ impl<'a> FiberHost<'a> {
             deadline: Cell::new(None),
             gave_way: Cell::new(false),
         }
+    }
+
+    /// What holds the work on the fiber to its limits.
+    pub fn governor(&self) -> Governor<'_> {
+        Governor::new(self)
+            .with_account(self.handle.account.clone())
+            .with_stack(self.suspender.bounds)
     }
 
     /// Whether a turn has been long, that of now among them.

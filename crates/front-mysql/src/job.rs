@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fiber::{Fiber, Suspender, is_unwinding};
-use governor::Governor;
 use mysql_wire::command::code;
 use sql_api::host::Host;
 
@@ -68,10 +67,9 @@ impl Begun {
         let (handle, work) = (self.handle.clone(), self.job.work);
         let fiber = Fiber::new(move |suspender: &Suspender| {
             let host = FiberHost::new(suspender, &handle, None);
-            let governor = Governor::new(&host)
-                .with_account(handle.account.clone())
-                .with_stack(suspender.bounds);
-            let ran = governor.run(|| catch_unwind(AssertUnwindSafe(|| work(handle.id, &host))));
+            let ran = host
+                .governor()
+                .run(|| catch_unwind(AssertUnwindSafe(|| work(handle.id, &host))));
             match ran {
                 Err(panic) if is_unwinding() => resume_unwind(panic),
                 // It has been told of where it happened; what it held has gone with it.

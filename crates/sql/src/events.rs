@@ -61,7 +61,7 @@ impl Engine {
     ) -> SqlResult<Vec<Arc<EventDef>>> {
         let now = self.clock_micros();
         let mut own = Session::new(self.clone(), SessionOptions::default())?;
-        own.change_events(host, |change| {
+        own.change_catalog(host, |change| {
             let is_same = |def: &EventDef| {
                 let known = change.before.event(&def.database, &def.name);
                 known.is_some_and(|known| **known == *def)

@@ -56,11 +56,7 @@ impl Session {
         compile::event(&def)?;
         let exists = SqlError::new(ErrorKind::EventAlreadyExists, &[&name]);
         if catalog.event(&database, &name).is_some() {
-            if create.if_not_exists {
-                self.warnings.note(exists);
-                return Ok(());
-            }
-            return Err(exists);
+            return self.forgive(exists, create.if_not_exists);
         }
         let Some(def) = self.without_past(def, now) else {
             self.warnings.note(ErrorKind::EventCannotCreateInThePast.into());
@@ -157,12 +153,9 @@ impl Session {
         let (database, name) = self.qualified(&drop.name)?;
         let absent = SqlError::new(ErrorKind::EventDoesNotExist, &[&name]);
         if self.engine.catalog().event(&database, &name).is_none() {
-            if !drop.if_exists {
-                return Err(absent);
-            }
-            self.warnings
-                .note(SqlError::new(ErrorKind::SpDoesNotExist, &[&"Event", &name]));
-            return Ok(());
+            // The note is another one than the error.
+            let note = SqlError::new(ErrorKind::SpDoesNotExist, &[&"Event", &name]);
+            return self.forgive(if drop.if_exists { note } else { absent }, drop.if_exists);
         }
         self.change_schema(locks, host, |change| {
             change.edit.remove_event(&database, &name).map(|_| ()).ok_or(absent)

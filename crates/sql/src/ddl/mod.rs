@@ -87,18 +87,28 @@ impl Session {
         work: impl FnOnce(&mut SchemaChange<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
         self.begin_definition(host)?;
-        let locks = locks::lock_nothing(&self.engine, host, &self.variables.settings)?;
-        self.change_schema(locks, host, work)
+        self.change_catalog(host, work)
     }
 
-    /// Commits what `work` prepares of the events, for the server itself.
-    pub(crate) fn change_events<R>(
+    /// Commits what `work` prepares, which concerns no table.
+    pub(crate) fn change_catalog<R>(
         &mut self,
         host: &dyn Host,
         work: impl FnOnce(&mut SchemaChange<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
         let locks = locks::lock_nothing(&self.engine, host, &self.variables.settings)?;
         self.change_schema(locks, host, work)
+    }
+
+    /// IF EXISTS and IF NOT EXISTS make a note of the error.
+    fn forgive(&mut self, error: SqlError, is_forgiven: bool) -> SqlResult<()> {
+        match is_forgiven {
+            true => {
+                self.warnings.note(error);
+                Ok(())
+            }
+            false => Err(error),
+        }
     }
 
     /// What every change of the schema begins with: it ends the open transaction, and has to be allowed.
@@ -218,11 +228,7 @@ impl Session {
         check_name(&name, ErrorKind::WrongDbName)?;
         if self.engine.catalog().database(&name).is_some() || crate::plan::is_virtual_database(&name) {
             let exists = SqlError::new(ErrorKind::DbCreateExists, &[&name]);
-            if create.if_not_exists {
-                self.warnings.note(exists);
-                return Ok(false);
-            }
-            return Err(exists);
+            return self.forgive(exists, create.if_not_exists).map(|()| false);
         }
         let (collation, read_only) = database_options(&create.options, self.variables.server_collation())?;
         self.check_collation(collation)?;
@@ -270,11 +276,7 @@ impl Session {
         }
         if self.engine.catalog().database(&name).is_none() {
             let missing = SqlError::new(ErrorKind::DbDropExists, &[&name]);
-            if drop.if_exists {
-                self.warnings.note(missing);
-                return Ok(0);
-            }
-            return Err(missing);
+            return self.forgive(missing, drop.if_exists).map(|()| 0);
         }
         let dropped = self.change_schema(locks, host, |change| {
             let Some(database) = change.before.database(&name).cloned() else {
@@ -298,11 +300,7 @@ impl Session {
         let (database, name) = self.qualified(&create.name)?;
         if self.engine.catalog().is_taken(&database, &name) {
             let exists = SqlError::new(ErrorKind::TableExists, &[&name]);
-            if create.if_not_exists {
-                self.warnings.note(exists);
-                return Ok(Answer::done());
-            }
-            return Err(exists);
+            return self.forgive(exists, create.if_not_exists).map(|()| Answer::done());
         }
         let catalog = self.engine.catalog();
         let in_database = catalog.database(&database).ok_or_else(|| unknown_database(&database))?;

@@ -45,11 +45,7 @@ impl Session {
         };
         let exists = SqlError::new(ErrorKind::SpAlreadyExists, &[&kind.as_str(), &name]);
         if catalog.routine(&database, kind, &name).is_some() {
-            if create.if_not_exists {
-                self.warnings.note(exists);
-                return Ok(());
-            }
-            return Err(exists);
+            return self.forgive(exists, create.if_not_exists);
         }
         let definer = self.definer_of(create.definer.as_ref())?;
         let now = self.engine.clock_micros();
@@ -139,11 +135,7 @@ impl Session {
         let (database, name) = self.qualified(&drop.name)?;
         if self.engine.catalog().routine(&database, kind, &name).is_none() {
             let absent = no_such_routine(kind, &database, &name);
-            if !drop.if_exists {
-                return Err(absent);
-            }
-            self.warnings.note(absent);
-            return Ok(());
+            return self.forgive(absent, drop.if_exists);
         }
         let forgets = self.grants_to_makers();
         self.change_schema(locks, host, |change| {

@@ -131,11 +131,7 @@ impl Session {
         let (database, name) = self.qualified(&create.name)?;
         if self.temporary.get(&database, &name).is_some() {
             let exists = SqlError::new(ErrorKind::TableExists, &[&name]);
-            if !create.if_not_exists {
-                return Err(exists);
-            }
-            self.warnings.note(exists);
-            return Ok(Answer::done());
+            return self.forgive(exists, create.if_not_exists).map(|()| Answer::done());
         }
         let catalog = self.engine.catalog();
         let in_database = catalog.database(&database).ok_or_else(|| unknown_database(&database))?;

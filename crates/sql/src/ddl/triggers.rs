@@ -86,11 +86,7 @@ impl Session {
         let catalog = self.engine.catalog();
         let Some((table, _)) = catalog.trigger(&database, &name) else {
             let absent: SqlError = ErrorKind::TrgDoesNotExist.into();
-            if !drop.if_exists {
-                return Err(absent);
-            }
-            self.warnings.note(absent);
-            return Ok(());
+            return self.forgive(absent, drop.if_exists);
         };
         self.access().check_table(&database, &table.name, Privileges::TRIGGER)?;
         self.change_schema(locks, host, |change| {

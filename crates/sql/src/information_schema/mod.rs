@@ -274,7 +274,7 @@ fn all_tables() -> impl Iterator<Item = &'static VirtualTable> {
 }
 
 /// Text that is never NULL.
-fn text(value: impl AsRef<str>) -> Value {
+pub(crate) fn text(value: impl AsRef<str>) -> Value {
     Value::str(value.as_ref())
 }
 

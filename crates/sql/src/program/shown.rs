@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use catalog::{DataAccess, DynamicPrivilege, Privileges, RoutineDef, RoutineKind};
+use catalog::{DataAccess, DynamicPrivilege, Privileges, ProgramContext, RoutineDef, RoutineKind};
 use parser::ast::{ParamMode, TableName};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::compile;
 use crate::accounts::access::Access;
-use crate::information_schema::Source;
 use crate::information_schema::schema::{CATALOG, moment, type_cells};
+use crate::information_schema::{Source, text};
 use crate::result::{ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
 use crate::show::{send, text_column};
@@ -111,17 +111,15 @@ impl Session {
             "collation_connection",
             "Database Collation",
         ];
-        let row = vec![
+        let mut row = vec![
             Value::str(&def.name),
             Value::str(&def.context.sql_mode),
             match shows_text(def, &access) {
                 true => Value::from(create_text(def)),
                 false => Value::Null,
             },
-            Value::str(&def.context.client_charset),
-            Value::str(def.context.connection.name()),
-            Value::str(def.context.database.name()),
         ];
+        row.extend(context_cells(&def.context));
         send(
             names.iter().map(|name| text_column(name)).collect(),
             vec![row],
@@ -148,8 +146,13 @@ fn seen(source: &Source<'_>) -> Vec<Arc<RoutineDef>> {
     found
 }
 
-fn text(value: impl AsRef<str>) -> Value {
-    Value::str(value.as_ref())
+/// `character_set_client`, `collation_connection` and `Database Collation` of a program, which stand last wherever it is shown.
+pub(super) fn context_cells(context: &ProgramContext) -> [Value; 3] {
+    [
+        text(&context.client_charset),
+        text(context.connection.name()),
+        text(context.database.name()),
+    ]
 }
 
 pub fn routines(source: &Source<'_>) -> Vec<Vec<Value>> {
@@ -194,10 +197,8 @@ pub fn routines(source: &Source<'_>) -> Vec<Vec<Value>> {
             text(&def.context.sql_mode),
             text(&characteristics.comment),
             text(format!("{}@{}", def.definer.0, def.definer.1)),
-            text(&def.context.client_charset),
-            text(def.context.connection.name()),
-            text(def.context.database.name()),
         ]);
+        row.extend(context_cells(&def.context));
         rows.push(row);
     }
     rows

@@ -7,9 +7,10 @@ use parser::ast::TableName;
 use types::time::IntervalUnit;
 use types::{ErrorKind, SqlError, SqlResult, UnixTime, Value};
 
+use super::shown::context_cells;
 use crate::accounts::rights::Scope;
-use crate::information_schema::Source;
 use crate::information_schema::schema::{CATALOG, moment};
+use crate::information_schema::{Source, text};
 use crate::result::{ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
 use crate::show::create::{name, string};
@@ -70,40 +71,25 @@ fn local(def: &EventDef, micros: i64) -> types::time::DateTime {
 /// A number of a simple unit; the parts of a composite one, as a literal.
 fn interval_text(amount: i64, unit: &str) -> String {
     use IntervalUnit::*;
-    let known = IntervalUnit::from_name(unit);
-    let parts = |sizes: &[i64]| {
-        let mut rest = amount;
-        let mut parts = Vec::new();
-        for size in sizes {
-            parts.push(rest / size);
-            rest %= size;
-        }
-        parts.push(rest);
-        parts
-    };
-    let clock = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(":");
-    let text = match known {
-        Some(YearMonth) => {
-            let parts = parts(&[12]);
-            format!("{}-{}", parts[0], parts[1])
-        }
-        Some(DayHour) => {
-            let parts = parts(&[24]);
-            format!("{} {}", parts[0], parts[1])
-        }
-        Some(DayMinute) => {
-            let parts = parts(&[24 * 60, 60]);
-            format!("{} {}", parts[0], clock(&parts[1..]))
-        }
-        Some(DaySecond) => {
-            let parts = parts(&[86_400, 3600, 60]);
-            format!("{} {}", parts[0], clock(&parts[1..]))
-        }
-        Some(HourMinute | MinuteSecond) => clock(&parts(&[60])),
-        Some(HourSecond) => clock(&parts(&[3600, 60])),
+    // How many of the last part the others have, and what stands behind the first.
+    let (sizes, behind_first): (&[i64], char) = match IntervalUnit::from_name(unit) {
+        Some(YearMonth) => (&[12], '-'),
+        Some(DayHour) => (&[24], ' '),
+        Some(DayMinute) => (&[24 * 60, 60], ' '),
+        Some(DaySecond) => (&[86_400, 3600, 60], ' '),
+        Some(HourMinute | MinuteSecond) => (&[60], ':'),
+        Some(HourSecond) => (&[3600, 60], ':'),
         _ => return amount.to_string(),
     };
-    format!("'{text}'")
+    let mut text = String::from("'");
+    let mut rest = amount;
+    for (at, size) in sizes.iter().enumerate() {
+        let behind = if at == 0 { behind_first } else { ':' };
+        let _ = write!(text, "{}{behind}", rest / size);
+        rest %= size;
+    }
+    let _ = write!(text, "{rest}'");
+    text
 }
 
 impl Session {
@@ -126,15 +112,13 @@ impl Session {
             "collation_connection",
             "Database Collation",
         ];
-        let row = vec![
+        let mut row = vec![
             Value::str(&def.name),
             Value::str(&def.context.sql_mode),
             Value::str(&def.time_zone),
             Value::from(create_text(def)),
-            Value::str(&def.context.client_charset),
-            Value::str(def.context.connection.name()),
-            Value::str(def.context.database.name()),
         ];
+        row.extend(context_cells(&def.context));
         send(
             names.iter().map(|name| text_column(name)).collect(),
             vec![row],
@@ -142,10 +126,6 @@ impl Session {
             sink,
         )
     }
-}
-
-fn text(value: impl AsRef<str>) -> Value {
-    Value::str(value.as_ref())
 }
 
 pub fn events(source: &Source<'_>) -> Vec<Vec<Value>> {
@@ -191,7 +171,7 @@ fn row(def: &EventDef, originator: u64, source: &Source<'_>) -> Vec<Value> {
             ends.map_or(Value::Null, own_time),
         ),
     };
-    vec![
+    let mut row = vec![
         text(CATALOG),
         text(&def.database),
         text(&def.name),
@@ -216,8 +196,7 @@ fn row(def: &EventDef, originator: u64, source: &Source<'_>) -> Vec<Value> {
         def.last_run.map_or(Value::Null, own_time),
         text(&def.comment),
         Value::UInt(originator),
-        text(&def.context.client_charset),
-        text(def.context.connection.name()),
-        text(def.context.database.name()),
-    ]
+    ];
+    row.extend(context_cells(&def.context));
+    row
 }

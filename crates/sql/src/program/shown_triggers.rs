@@ -4,8 +4,9 @@ use catalog::{Privileges, TableDef, TriggerDef};
 use parser::ast::TableName;
 use types::{ErrorKind, SqlError, SqlResult, SqlType, UnixTime, Value};
 
-use crate::information_schema::Source;
+use super::shown::context_cells;
 use crate::information_schema::schema::{CATALOG, hundredths};
+use crate::information_schema::{Source, text};
 use crate::result::{ResultColumn, ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
 use crate::show::{send, text_column};
@@ -55,21 +56,15 @@ impl Session {
             fsp: 6,
         };
         let zone = &self.variables.settings.expressions.time_zone;
-        let row = vec![
+        let mut row = vec![
             Value::str(&trigger.name),
             Value::str(&trigger.context.sql_mode),
             Value::from(create_text(table, trigger)),
-            Value::str(&trigger.context.client_charset),
-            Value::str(trigger.context.connection.name()),
-            Value::str(trigger.context.database.name()),
-            Value::DateTime(zone.to_local(made.truncate(2))),
         ];
+        row.extend(context_cells(&trigger.context));
+        row.push(Value::DateTime(zone.to_local(made.truncate(2))));
         send(columns, vec![row], status, sink)
     }
-}
-
-fn text(value: impl AsRef<str>) -> Value {
-    Value::str(value.as_ref())
 }
 
 pub fn triggers(source: &Source<'_>) -> Vec<Vec<Value>> {
@@ -93,7 +88,7 @@ pub fn triggers(source: &Source<'_>) -> Vec<Vec<Value>> {
 fn row(table: &TableDef, trigger: &TriggerDef, source: &Source<'_>) -> Vec<Value> {
     let alike = table.triggers_of(trigger.timing, trigger.event);
     let order = alike.take_while(|known| known.name != trigger.name).count() + 1;
-    vec![
+    let mut row = vec![
         text(CATALOG),
         text(&table.database),
         text(&trigger.name),
@@ -113,8 +108,7 @@ fn row(table: &TableDef, trigger: &TriggerDef, source: &Source<'_>) -> Vec<Value
         hundredths(trigger.created_at, source),
         text(&trigger.context.sql_mode),
         text(format!("{}@{}", trigger.definer.0, trigger.definer.1)),
-        text(&trigger.context.client_charset),
-        text(trigger.context.connection.name()),
-        text(trigger.context.database.name()),
-    ]
+    ];
+    row.extend(context_cells(&trigger.context));
+    row
 }
