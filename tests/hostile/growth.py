@@ -15,12 +15,8 @@ CPU time, and not time, is what is compared: other programs on the machine make 
 import argparse
 import math
 import os
-import resource
-import shutil
 import struct
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -31,6 +27,7 @@ sys.path.insert(0, str(HERE.parent / "abuse"))
 import wire  # noqa: E402
 from clauses import CLEAN_UP, DEEP  # noqa: E402
 from many import DEFINITIONS, LISTS, PROGRAMS, Script  # noqa: E402
+from own_server import TABLES, OwnServer  # noqa: E402
 from plenty import ROWS, STATES, STRINGS  # noqa: E402
 from wire import CAPABILITIES, COM_QUERY, MULTI_STATEMENTS, Closed, Connection, ServerError  # noqa: E402
 
@@ -85,41 +82,23 @@ class Server:
     """The process whose CPU time counts."""
 
     def __init__(self, options):
-        self.process, self.folder, self.pid = None, None, os.environ.get("DB_PID")
+        global ADDRESS
+        self.own, self.pid = None, os.environ.get("DB_PID")
         if options.server:
-            self.start(options)
+            self.own = OwnServer(options.server, options.port, 2 << 10, 16 << 10, USER, PASSWORD)
+            ADDRESS, self.pid = self.own.address, self.own.pid
         if not self.pid:
             raise SystemExit("whose CPU time? DB_PID=… or --server BINARY")
         # The clock of another process (clock_getcpuclockid).
         self.clock = (~int(self.pid) << 3) | 2
-
-    def start(self, options):
-        global ADDRESS
-        self.folder = tempfile.mkdtemp(prefix="growth-")
-        ADDRESS = ("127.0.0.1", options.port)
-        most = 16 << 30
-        self.process = subprocess.Popen(
-            [options.server, "serve", "--data-dir", self.folder + "/data", "--mysql-addr", f"127.0.0.1:{options.port}",
-             "--http-addr", f"127.0.0.1:{options.port + 1}", "--memory-limit", "2GiB"],
-            stdout=subprocess.DEVNULL, stderr=open(self.folder + "/log", "w"), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
-        self.pid = str(self.process.pid)
-        for _ in range(300):
-            try:
-                Connection(ADDRESS, USER, PASSWORD, timeout=5).close()
-                return
-            except (OSError, Closed, ServerError):
-                time.sleep(0.1)
-        raise SystemExit("the server does not start")
 
     def seconds(self):
         """CPU time so far."""
         return time.clock_gettime(self.clock)
 
     def stop(self):
-        if self.process:
-            self.process.kill()
-            self.process.wait()
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if self.own:
+            self.own.stop()
 
 
 class Beside(threading.Thread):
@@ -159,11 +138,8 @@ def connect(timeout):
 
 def prepare_database():
     connection = Connection(ADDRESS, USER, PASSWORD, timeout=600)
-    hundred = ",".join(f"({i}, {i % 10}, CONCAT('s', {i % 7}))" for i in range(100))
     words = ",".join(f"({i}, 'same w{i} w{i + 1} w{i % 7} other')" for i in range(100))
-    for statement in ("DROP DATABASE IF EXISTS hostile", "CREATE DATABASE hostile", "USE hostile", "CREATE TABLE one (id INT PRIMARY KEY)", "INSERT INTO one VALUES (1)",
-                      "CREATE TABLE hundred (id INT PRIMARY KEY, n INT, s VARCHAR(20), KEY (n))", f"INSERT INTO hundred VALUES {hundred}",
-                      "CREATE TABLE scratch (id INT PRIMARY KEY, n INT)", "CREATE TABLE pairs (a INT, b INT, KEY (a, b))", "INSERT INTO pairs VALUES (1, 1), (2, 2)",
+    for statement in ("DROP DATABASE IF EXISTS hostile", "CREATE DATABASE hostile", "USE hostile", *TABLES, "CREATE TABLE pairs (a INT, b INT, KEY (a, b))", "INSERT INTO pairs VALUES (1, 1), (2, 2)",
                       "CREATE TABLE numbers (i INT PRIMARY KEY)", "SET cte_max_recursion_depth = 100000",
                       "INSERT INTO numbers WITH RECURSIVE r AS (SELECT 0 x UNION ALL SELECT x + 1 FROM r WHERE x < 65535) SELECT x FROM r",
                       "CREATE TABLE texts (id INT PRIMARY KEY, t LONGTEXT, FULLTEXT KEY (t))", f"INSERT INTO texts VALUES {words}",

@@ -19,12 +19,8 @@ What it finds is shrunk and printed, and with --keep written to found/, whose st
 import argparse
 import os
 import random
-import resource
-import shutil
 import struct
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -35,6 +31,7 @@ sys.path.insert(0, str(HERE.parent / "abuse"))
 import wire  # noqa: E402
 from clauses import CLEAN_UP, DEEP, SIZES, Clause  # noqa: E402
 from expressions import Generator, Shape  # noqa: E402
+from own_server import TABLES, OwnServer  # noqa: E402
 from programs import Programs, Script  # noqa: E402
 from wire import COM_RESET_CONNECTION, Closed, Connection, ServerError  # noqa: E402
 
@@ -49,40 +46,21 @@ class Server:
     """A server of the suite's own, which it may start anew; or somebody else's, which it may not."""
 
     def __init__(self, options):
-        self.options, self.process, self.folder = options, None, None
+        self.options, self.own = options, None
 
     def start(self):
         global ADDRESS, PID
         if not self.options.server:
             return
         self.stop()
-        self.folder = tempfile.mkdtemp(prefix="hostile-")
-        ADDRESS = ("127.0.0.1", self.options.port)
-        most = int(self.options.memory_mib * 8) << 20
-
-        def limit():
-            # Address space: what the server takes beyond its limit must not take the machine with it.
-            resource.setrlimit(resource.RLIMIT_AS, (most + (4 << 30), most + (4 << 30)))
-
-        self.process = subprocess.Popen(
-            [self.options.server, "serve", "--data-dir", self.folder + "/data", "--mysql-addr", f"127.0.0.1:{self.options.port}",
-             "--http-addr", f"127.0.0.1:{self.options.port + 1}", "--memory-limit", f"{int(self.options.memory_mib)}MiB"],
-            stdout=subprocess.DEVNULL, stderr=open(self.folder + "/log", "w"), preexec_fn=limit)
-        PID = str(self.process.pid)
-        for _ in range(300):
-            try:
-                Connection(ADDRESS, USER, PASSWORD, timeout=5).close()
-                return
-            except (OSError, Closed, ServerError):
-                time.sleep(0.1)
-        raise SystemExit("the server does not start")
+        memory = int(self.options.memory_mib)
+        self.own = OwnServer(self.options.server, self.options.port, memory, 8 * memory + 4096, USER, PASSWORD)
+        ADDRESS, PID = self.own.address, self.own.pid
 
     def stop(self):
-        if self.process:
-            self.process.kill()
-            self.process.wait()
-            shutil.rmtree(self.folder, ignore_errors=True)
-        self.process = None
+        if self.own:
+            self.own.stop()
+        self.own = None
 
 
 def connect(timeout=30):
@@ -325,11 +303,7 @@ def run_packets(attacker, random, count):
 
 def prepare_database():
     connection = Connection(ADDRESS, USER, PASSWORD)
-    rows = ",".join(f"({i}, {i % 10}, CONCAT('s', {i % 7}))" for i in range(100))
-    for statement in ("CREATE DATABASE IF NOT EXISTS hostile", "USE hostile", "DROP TABLE IF EXISTS one, hundred, scratch",
-                      "CREATE TABLE one (id INT PRIMARY KEY)", "INSERT INTO one VALUES (1)",
-                      "CREATE TABLE hundred (id INT PRIMARY KEY, n INT, s VARCHAR(20), KEY (n))", f"INSERT INTO hundred VALUES {rows}",
-                      "CREATE TABLE scratch (id INT PRIMARY KEY, n INT)", *CLEAN_UP):
+    for statement in ("CREATE DATABASE IF NOT EXISTS hostile", "USE hostile", "DROP TABLE IF EXISTS one, hundred, scratch", *TABLES, *CLEAN_UP):
         connection.query(statement)
     connection.close()
 
