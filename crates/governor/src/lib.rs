@@ -27,6 +27,7 @@
 pub mod alloc;
 pub mod bulk;
 pub mod current;
+pub mod hashing;
 pub mod large;
 pub mod memory;
 pub mod pages;

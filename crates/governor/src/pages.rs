@@ -15,9 +15,10 @@
 
 use std::alloc::Layout;
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use hashbrown::HashSet;
+use crate::hashing::FastHashing;
 
 use crate::{alloc, memory};
 
@@ -109,7 +110,7 @@ pub struct Sparse {
     pub to: Side,
     /// What is in use in these pages, in bytes.
     pub used: u64,
-    slices: Option<HashSet<usize>>,
+    slices: Option<HashSet<usize, FastHashing>>,
 }
 
 impl Sparse {
@@ -141,7 +142,7 @@ impl Sparse {
         pages.sort_unstable_by_key(|page| page.used * 1024 / page.bytes);
         let most = ((usual + apart) / AT_A_TIME_PART).max(AT_A_TIME_MIN);
         let mut used = 0;
-        let mut slices = HashSet::new();
+        let mut slices = HashSet::default();
         for page in pages {
             if used >= most {
                 break;

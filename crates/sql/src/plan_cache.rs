@@ -3,10 +3,11 @@
 //! A plan is found by what it depends on: the statement's text, the database, sql_mode, the types of the parameters, and whose rights
 //! it was made with. It holds while the catalog's version is the one it was made for.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, LazyLock};
 
-use hashbrown::HashMap;
+use governor::hashing::FastHashing;
 use parking_lot::RwLock;
 use types::{CharsetId, SqlType};
 
@@ -99,7 +100,7 @@ pub struct CachedPlan {
 /// The shared plans of a node.
 #[derive(Debug, Default)]
 pub struct PlanCache {
-    shards: [RwLock<HashMap<PlanKey, CachedPlan>>; SHARDS],
+    shards: [RwLock<HashMap<PlanKey, CachedPlan, FastHashing>>; SHARDS],
 }
 
 impl PlanCache {
@@ -126,7 +127,7 @@ impl PlanCache {
         };
     }
 
-    fn shard(&self, key: &PlanKey) -> &RwLock<HashMap<PlanKey, CachedPlan>> {
+    fn shard(&self, key: &PlanKey) -> &RwLock<HashMap<PlanKey, CachedPlan, FastHashing>> {
         &self.shards[key.text.hash as usize % SHARDS]
     }
 }

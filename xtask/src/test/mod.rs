@@ -197,7 +197,7 @@ fn counted(suite: &Suite, context: &Context) -> Result<Count> {
     match stopped {
         Ok(()) => count.passed += 1,
         Err(error) => {
-            println!("   FAILED graceful stop: {error:#}");
+            run::say(&format!("FAILED graceful stop: {error:#}"), suite.name, context)?;
             count.failed += 1;
         }
     }

@@ -74,6 +74,14 @@ pub fn watched(mut command: Command, name: &str, limit: Duration, context: &Cont
     }
 }
 
+/// Shows a line of ours and adds it to the suite's log.
+pub fn say(line: &str, name: &str, context: &Context) -> Result<()> {
+    println!("   {line}");
+    let log_path = context.logs.join(format!("{name}.log"));
+    let mut log = File::options().append(true).open(log_path)?;
+    Ok(writeln!(log, "{line}")?)
+}
+
 /// What a suite that failed has said: the lines that name a failure with the one behind each, or its last ones.
 pub fn failures(name: &str, context: &Context) -> Vec<String> {
     let log = std::fs::read_to_string(context.logs.join(format!("{name}.log"))).unwrap_or_default();
@@ -93,7 +101,7 @@ fn failures_in(log: &str) -> Vec<String> {
             "Error",
             "is broken",
             "panicked at",
-            "NOT FOUND",
+            "FOUND",
         ];
         words.iter().any(|word| line.contains(word))
     };
@@ -191,6 +199,8 @@ mod tests {
         let log = "ok one\nFAILED two: late\n    3 s, not 1 s\nok three\n2 passed, 1 failed\n";
         assert_eq!(failures_in(log), ["FAILED two: late", "    3 s, not 1 s"]);
         assert_eq!(failures_in("it was killed\n"), ["it was killed"]);
+        let found = "FOUND stall: 3 s\n  SELECT 1\n   worst stall: 3.00\n1 passed, 1 failed\n";
+        assert_eq!(failures_in(found), ["FOUND stall: 3 s", "  SELECT 1"]);
         let many = "FAILED\n".repeat(FAILURE_LINES * 3);
         assert_eq!(failures_in(&many).len(), FAILURE_LINES);
         assert!(failures_in("").is_empty());

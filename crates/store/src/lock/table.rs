@@ -7,7 +7,7 @@ use super::mode::{LockMode, LockModes};
 use super::queue::{Grant, LockState, LockWait};
 use super::{LockKey, LockOutcome};
 use crate::memory::{MemoryBudget, MemoryUse};
-use hashbrown::DefaultHashBuilder;
+use governor::hashing::FastHashing;
 use hashbrown::hash_table::{Entry, HashTable};
 use parking_lot::{Mutex, MutexGuard};
 use std::hash::BuildHasher;
@@ -68,7 +68,7 @@ impl Place {
 /// All locks of one shard's running transactions.
 pub struct LockTable {
     shards: Box<[Shard]>,
-    hashing: DefaultHashBuilder,
+    hashing: FastHashing,
     pub(super) gates: Gates,
     /// Locked before a shard, never after one.
     pub(super) graph: Mutex<WaitGraph>,
@@ -260,7 +260,7 @@ impl LockTable {
     pub fn new(memory: Arc<MemoryBudget>) -> Arc<LockTable> {
         Arc::new(LockTable {
             shards: (0..SHARDS).map(|_| Shard(Mutex::default())).collect(),
-            hashing: DefaultHashBuilder::default(),
+            hashing: FastHashing::default(),
             gates: Gates::default(),
             graph: Mutex::default(),
             next_owner: AtomicU64::new(1),
