@@ -165,6 +165,7 @@ def main():
     parser.add_argument("--away", type=int, default=60, help="seconds")
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--workload", default="oltp_write_only")
+    parser.add_argument("--memory", default="1GiB", help="limit of each node: room for a million rows")
     parser.add_argument("--rate", default="32MiB", help="of the backup")
     parser.add_argument("--cases", default=",".join(CASES))
     args = parser.parse_args()
@@ -178,8 +179,7 @@ def main():
     cluster = None
     try:
         network.build()
-        # With room for a million rows.
-        cluster = Cluster(args.binary, args.dir, network, flags=["--memory-limit", "1GiB"])
+        cluster = Cluster(args.binary, args.dir, network, flags=["--memory-limit", args.memory])
         cluster.start_all()
         subprocess.run(sysbench(cluster, cluster.leader(), args, "prepare"), check=True, stdout=subprocess.DEVNULL)
         print("| case | figure | |\n|---|---|---|")

@@ -23,7 +23,7 @@ use crate::progress::Progress;
 
 /// Bytes of a checkpoint in a message.
 const PART_BYTES: u64 = 256 << 10;
-/// The last part is answered when all of the rows have been read.
+/// Former versions answer the last part when all of the rows have been read.
 const PART_TIMEOUT: Duration = Duration::from_secs(120);
 /// After a part the sender rests three times as long as it took, so that a machine or a network that is busy has most of its time for others.
 const RESTS: u32 = 3;

@@ -245,8 +245,17 @@ impl Replica {
             node: identity.node,
             incarnation: identity.incarnation,
         };
-        let arrivals = Arrivals::new(checkpoints.clone(), config.role);
         let observed = config.observer.as_ref().map(|observer| observer.table());
+        let arrivals = Arc::new(Arrivals {
+            checkpoints: checkpoints.clone(),
+            role: config.role,
+            store: store.clone(),
+            observed,
+            raft: raft.clone(),
+            runtime: runtime.clone(),
+            has_threads: workers.are_own(),
+            arrival: Default::default(),
+        });
         let home = Home::new(
             shared.clone(),
             store.clone(),
@@ -353,7 +362,7 @@ impl Replica {
 
     pub fn receive(&self, request: &[u8]) -> impl Future<Output = Vec<u8>> + Send + use<> {
         let (raft, request) = (self.raft.clone(), Request::decode(request));
-        let (arrivals, store, observed) = (self.arrivals.clone(), self.store.clone(), self.observed);
+        let arrivals = self.arrivals.clone();
         let may_vote = self.shared.lease.may_vote();
         let shared = self.shared.clone();
         let runtime = self.runtime.clone();
@@ -365,7 +374,7 @@ impl Replica {
                 Ok(Request::Vote(_)) if !may_vote => {
                     Response::Refused("this replica has just started, and gives no votes yet".into())
                 }
-                Ok(Request::Part(part)) => arrivals.take(&raft, &store, observed, part).await,
+                Ok(Request::Part(part)) => arrivals.take(part).await,
                 Ok(Request::Append(append)) if !append.entries.is_empty() => {
                     // On the shard's thread, which is the only one to wait for the log.
                     let appending = runtime.spawn(async move { append_entries(&raft, &shared, append).await });

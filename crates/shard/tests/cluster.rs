@@ -397,6 +397,53 @@ fn a_checkpoint_that_takes_long_to_send_is_enough() {
     });
 }
 
+/// A checkpoint of many rows is read for longer than a call may take.
+#[test]
+fn a_checkpoint_that_takes_long_to_read_is_sent_once() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(3, 16);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    let away = cluster.follower();
+    let left: Vec<u32> = (1..=3).filter(|&node| node != away).collect();
+    cluster.kill(away);
+    // The log is longer than the checkpoint.
+    for first in (0..2000).step_by(100).chain((0..2000).step_by(100)) {
+        commit_somewhere(&cluster, &left, || {
+            let mut writes = WriteSet::new();
+            (first..first + 100).for_each(|id| accounts.put(&mut writes, id, id, &[7; 900]));
+            writes
+        });
+    }
+    let leader = cluster.shard(cluster.leader_of(&left)).clone();
+    leader.checkpoint().unwrap();
+    let status = leader.status();
+    assert!(status.purged_index > Some(1), "{:?}", status.purged_index);
+    cluster.net.patience.store(1000, Ordering::Relaxed);
+    let sent = cluster.net.sent(away);
+    cluster.start(away);
+    // When all of it has come, the file is synced before it is read.
+    cluster.stall(away, true);
+    let (begun, epoch) = (Instant::now(), leader.lock_epoch());
+    while begun.elapsed() < Duration::from_secs(4) {
+        commit(&leader, one(&accounts, 7, 7)).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(leader.lock_epoch(), epoch, "the lead stays where it is");
+    assert!(
+        accounts.read(cluster.shard(away)).is_empty(),
+        "it has been read already"
+    );
+    cluster.stall(away, false);
+    let late = cluster.shard(away).clone();
+    wait_for("the rows", || (accounts.read(&late).len() == 2000).then_some(()));
+    assert!(late.status().checkpoint_index.is_some(), "it came by the log");
+    let (sent, length) = (cluster.net.sent(away) - sent, cluster.newest_checkpoint(away).0);
+    assert!(
+        sent < length * 3 / 2,
+        "{sent} bytes were sent of a checkpoint of {length}"
+    );
+}
+
 /// Wherever the power goes while a checkpoint is taken over: the replica starts again, and catches up.
 #[test]
 fn a_power_cut_while_a_checkpoint_is_taken_over_loses_nothing() {

@@ -132,7 +132,7 @@ pub const BUGS: &[Bug] = &[
     .often(Fault::Breaks),
     bug(
         "outcome.stale",
-        78,
+        9,
         "who has led before a commit was made, and led anew, says that it was not made",
     )
     .often(Fault::PingPong),

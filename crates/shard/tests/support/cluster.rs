@@ -26,6 +26,10 @@ pub struct Net {
     longest: AtomicUsize,
     /// How long a request takes for each of its KiB, in microseconds.
     pub micros_per_kib: AtomicU64,
+    /// Bytes of the requests to each replica.
+    sent: Mutex<BTreeMap<u32, u64>>,
+    /// Who waits longer for an answer, in milliseconds, gets none; 0: nobody.
+    pub patience: AtomicU64,
     /// Sessions' requests arrive twice, the second one while the first is being answered: its connection was lost.
     pub doubles: AtomicBool,
 }
@@ -52,6 +56,10 @@ impl Net {
         self.longest.store(0, Ordering::Relaxed);
     }
 
+    pub fn sent(&self, to: u32) -> u64 {
+        self.sent.lock().get(&to).copied().unwrap_or(0)
+    }
+
     pub fn longest(&self) -> usize {
         self.longest.load(Ordering::Relaxed)
     }
@@ -71,6 +79,7 @@ impl Peers for Door {
     fn call(&self, to: u32, lane: Lane, request: Vec<u8>, _within: Duration) -> Answered {
         let (net, from) = (self.net.clone(), self.from);
         net.longest.fetch_max(request.len(), Ordering::Relaxed);
+        *net.sent.lock().entry(to).or_default() += request.len() as u64;
         Box::pin(async move {
             let there = net.replicas.lock().get(&to).and_then(Weak::upgrade);
             let no_answer = |reason: &str| {
@@ -106,7 +115,13 @@ impl Peers for Door {
                 }
             };
             drop(there);
-            let answer = answer.await;
+            let answer = match net.patience.load(Ordering::Relaxed) {
+                0 => answer.await,
+                patience => match tokio::time::timeout(Duration::from_millis(patience), answer).await {
+                    Ok(answer) => answer,
+                    Err(_) => return no_answer("it takes too long"),
+                },
+            };
             match net.passes(to, from) {
                 true => Ok(answer),
                 false => no_answer("the answer is lost"),
