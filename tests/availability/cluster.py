@@ -18,8 +18,8 @@ class Failed(Exception):
     """What was to happen did not."""
 
 
-def wait_until(what, condition, seconds=60):
-    """What the condition gives, once it is true."""
+def wait_until(what, condition, seconds=60, pause=0.05):
+    """What the condition gives, once it is true. Between two looks is a pause, as a look takes some of the processors' time."""
     deadline = time.monotonic() + seconds
     while True:
         held = condition()
@@ -27,7 +27,7 @@ def wait_until(what, condition, seconds=60):
             return held
         if time.monotonic() > deadline:
             raise Failed(f"{what} takes longer than {seconds} s")
-        time.sleep(0.05)
+        time.sleep(pause)
 
 
 class Cluster:

@@ -29,6 +29,8 @@ from network import Network, why_not
 TABLES = 4
 # Seconds of load before what is measured.
 BEFORE = 10
+# And after it.
+AFTER = 5
 # Hosts of the node that joins, and of the one that is restored.
 JOINS, RESTORED = 4, 5
 
@@ -124,17 +126,20 @@ def under_load(cluster, args, name, act):
         took = time.monotonic() - begun
         time.sleep(1.5)
         meanwhile = load.median_since(first)
+        last = len(load.seconds())
+        time.sleep(AFTER)
+        after = load.median_since(last)
     finally:
         load.end()
     return [(f"{name}, s", took), ("load before, transactions/s", before), ("load meanwhile, transactions/s", meanwhile),
-            ("load meanwhile, % of before", 100 * meanwhile / max(before, 0.001))]
+            ("load meanwhile, % of before", 100 * meanwhile / max(before, 0.001)), ("load afterwards, transactions/s", after)]
 
 
 def join(cluster, args):
     def act(leader):
         cluster.start(JOINS)
         cluster.nodes.append(JOINS)
-        wait_until("a new voter", lambda: JOINS in cluster.voters(leader), 300)
+        wait_until("a new voter", lambda: JOINS in cluster.voters(leader), 300, pause=0.5)
 
     return under_load(cluster, args, "a new node until it votes", act)
 

@@ -28,7 +28,7 @@ use crate::syncs::{Syncs, Written};
 const RECENT_BYTES: usize = 8 << 20;
 
 /// Entries in one message are not many more bytes than this; one always fits.
-const MESSAGE_BYTES: usize = 1 << 20;
+pub(crate) const MESSAGE_BYTES: usize = 1 << 20;
 /// Read for a message at a time: batches have up to a megabyte.
 const ENTRIES_AT_ONCE: u64 = 16;
 

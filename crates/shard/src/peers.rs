@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use crate::api::Member;
 use crate::checkpoint::{Handle, file_without_rows};
 use crate::consensus::{Consensus, Vote, entry_id};
+use crate::log::{MESSAGE_BYTES, payload_bytes};
 use crate::message::{Append, Appended, Ballot, Part, Request, Response, Transfer, Verdict};
 use crate::progress::Progress;
 
@@ -25,10 +26,13 @@ use crate::progress::Progress;
 const PART_BYTES: u64 = 256 << 10;
 /// Former versions answer the last part when all of the rows have been read.
 const PART_TIMEOUT: Duration = Duration::from_secs(120);
-/// After a part the sender rests three times as long as it took, so that a machine or a network that is busy has most of its time for others.
+/// After a part, or a message of old entries, the sender rests three times as long as it took, so that a machine or a network that is busy
+/// has most of its time for others.
 const RESTS: u32 = 3;
 /// Long enough for that, and short beside the way to a node that is far.
 const REST_MAX: Duration = Duration::from_millis(12);
+/// A replica that has not caught up after so long gets its entries as fast as it goes: the log may grow faster than with rests.
+const RESTS_FOR: Duration = Duration::from_secs(120);
 
 /// How long entries may take to the disk of another replica. To send them again earlier would only add to what it has to do.
 const APPEND: Duration = Duration::from_secs(1);
@@ -103,6 +107,50 @@ pub(crate) struct Way {
     role: Role,
     bytes_per_second: u64,
     progress: Arc<Progress>,
+    catching_up: CatchingUp,
+}
+
+/// How a replica gets the entries that the others have long had.
+#[derive(Default)]
+struct CatchingUp {
+    /// Since when its messages are full.
+    since: Option<Instant>,
+    /// What was committed at the last message.
+    committed: u64,
+}
+
+impl CatchingUp {
+    /// How long to rest after a message that took so long. Nobody waits for one that rests: all that is in the message has been committed, and
+    /// more is committed without this replica meanwhile.
+    fn rest(&mut self, message: &Sizes, took: Duration, now: Instant) -> Option<Duration> {
+        let advances = message.committed > self.committed;
+        self.committed = message.committed;
+        if message.bytes < MESSAGE_BYTES {
+            self.since = None;
+            return None;
+        }
+        let since = *self.since.get_or_insert(now);
+        let is_old = message.last <= message.committed;
+        (is_old && advances && now < since + RESTS_FOR).then(|| (took * RESTS).min(REST_MAX))
+    }
+}
+
+/// Of a message with entries.
+struct Sizes {
+    bytes: usize,
+    /// Its last entry.
+    last: u64,
+    committed: u64,
+}
+
+impl Sizes {
+    fn of(append: &Append) -> Option<Sizes> {
+        Some(Sizes {
+            bytes: append.entries.iter().map(payload_bytes).sum(),
+            last: append.entries.last()?.log_id.index,
+            committed: append.leader_commit.map_or(0, |id| id.index),
+        })
+    }
 }
 
 impl RaftNetworkFactory<Consensus> for Ways {
@@ -115,6 +163,7 @@ impl RaftNetworkFactory<Consensus> for Ways {
             role: member.role,
             bytes_per_second: self.bytes_per_second,
             progress: self.progress.clone(),
+            catching_up: CatchingUp::default(),
         }
     }
 }
@@ -160,11 +209,16 @@ impl RaftNetworkV2<Consensus> for Way {
             let error = AnyError::error(format!("node {} lacks more of the log than is kept for it", self.to));
             return Err(RPCError::Unreachable(Unreachable::new(&error)));
         }
+        let (sizes, begun) = (Sizes::of(&request), Instant::now());
         match self
             .call_within(Request::Append(request), option.hard_ttl().max(APPEND))
             .await?
         {
             Response::Append(appended) => {
+                let rest = sizes.and_then(|sizes| self.catching_up.rest(&sizes, begun.elapsed(), Instant::now()));
+                if let Some(rest) = rest {
+                    tokio::time::sleep(rest).await;
+                }
                 match &appended {
                     Appended::Success => self.progress.reached(self.to, next + sent),
                     Appended::PartialSuccess(Some(matching)) => self.progress.reached(self.to, matching.index + 1),
@@ -293,5 +347,37 @@ impl Way {
                 tokio::time::sleep(rest.max(Duration::from_micros(micros))).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: usize = MESSAGE_BYTES;
+    const TOOK: Duration = Duration::from_millis(2);
+
+    #[test]
+    fn whoever_catches_up_leaves_room_for_others_but_nobody_waits_for_it() {
+        let mut catching_up = CatchingUp::default();
+        let begun = Instant::now();
+        let mut after = |seconds, bytes, last, committed| {
+            let message = Sizes { bytes, last, committed };
+            catching_up.rest(&message, TOOK, begun + Duration::from_secs(seconds))
+        };
+        let rests = Some(TOOK * RESTS);
+        assert_eq!(after(0, FULL, 10, 100), rests);
+        assert_eq!(after(1, FULL, 20, 110), rests);
+        assert_eq!(
+            after(2, FULL, 30, 110),
+            None,
+            "commits stand still: they may wait for it"
+        );
+        assert_eq!(after(3, FULL, 40, 120), rests);
+        assert_eq!(after(4, FULL, 131, 130), None, "its last entry is not committed");
+        assert_eq!(after(119, FULL, 132, 140), rests);
+        assert_eq!(after(121, FULL, 133, 150), None, "it does not catch up");
+        assert_eq!(after(122, FULL - 1, 160, 160), None, "it has caught up");
+        assert_eq!(after(123, FULL, 161, 170), rests);
     }
 }
