@@ -154,6 +154,16 @@ impl Reader {
         (newest >= log.first).then_some(newest)
     }
 
+    /// The end of the entries from `start` on whose records have so many bytes together: after the first one at least, and not after `end`.
+    pub fn end_within(&self, start: u64, end: u64, bytes: u64) -> u64 {
+        let log = self.index.read();
+        let position = |index: u64| Some(*log.positions.get(index.checked_sub(log.first)? as usize)?);
+        let Some(begin) = position(start) else { return end };
+        let is_within = |&index: &u64| position(index + 1).unwrap_or(log.end) - begin <= bytes;
+        let count = (start..end).take_while(is_within).count() as u64;
+        end.min(start + count.max(1))
+    }
+
     /// The first entry of each term among the entries of the log.
     pub fn first_of_terms(&self) -> Vec<EntryId> {
         let index = self.index.read();

@@ -242,7 +242,10 @@ impl RaftLogReader<Consensus> for LogReader {
         let mut bytes = 0;
         while bytes < MESSAGE_BYTES && start + (entries.len() as u64) < end {
             let next = start + entries.len() as u64;
-            let some = self.try_get_log_entries(next..end.min(next + ENTRIES_AT_ONCE)).await?;
+            // Of large entries no more is read than is sent.
+            let until = end.min(next + ENTRIES_AT_ONCE);
+            let until = self.reader.end_within(next, until, (MESSAGE_BYTES - bytes) as u64);
+            let some = self.try_get_log_entries(next..until).await?;
             if some.is_empty() {
                 break;
             }
