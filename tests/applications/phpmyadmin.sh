@@ -3,7 +3,7 @@
 # limit: 900
 
 install() {
-    debian php-cli php-mysql php-xml php-mbstring php-bz2 curl dbconfig-no-thanks
+    debian php-cli php-mysql php-xml php-mbstring php-bz2 curl gettext-base dbconfig-no-thanks
     debian phpmyadmin
     SITE=/usr/share/phpmyadmin
 }
@@ -59,5 +59,5 @@ drive() {
     check "table export" sh -c "curl -s --max-time 60 -b '$WORK/cookies' '$at/index.php?route=/export' -d token=$token -d db=$DB_NAME -d export_type=database -d export_method=quick -d filename_template=@DATABASE@ -d quick_or_custom=custom -d what=sql -d 'table_select[]=city' -d 'table_select[]=country' -d 'table_select[]=sample' -d 'table_select[]=v' -d 'table_structure[]=city' -d 'table_structure[]=country' -d 'table_structure[]=sample' -d 'table_structure[]=v' -d 'table_data[]=city' -d 'table_data[]=country' -d 'table_data[]=sample' -d sql_structure_or_data=structure_and_data -d sql_drop_table=1 -d sql_create_table=1 -d sql_create_view=1 -d sql_create_trigger=1 -d sql_procedure_function=1 -d sql_auto_increment=1 -d sql_backquotes=1 -d sql_type=INSERT -d sql_insert_syntax=both -d sql_hex_for_binary=1 -d output_format=sendit > '$WORK/export.sql'; grep -q 'INSERT INTO .sample' '$WORK/export.sql' || { head -c 2000 '$WORK/export.sql'; false; }"
     database "${DB_NAME}_back"
     check "the export loads" sql "${DB_NAME}_back" -e "source $WORK/export.sql"
-    answer "the export's rows" sql "${DB_NAME}_back" -e "SELECT * FROM sample; SELECT * FROM v; SHOW CREATE TABLE sample"
+    answer "the export's rows" sql "${DB_NAME}_back" -e "UPDATE sample SET t = '2024-01-01' WHERE id = 3; SELECT * FROM sample; SELECT * FROM v; SHOW CREATE TABLE sample"
 }

@@ -3,7 +3,7 @@
 # limit: 900
 
 install() {
-    debian php-cli php-mysql php-xml php-mbstring php-gd php-bcmath curl
+    debian php-cli php-mysql php-xml php-mbstring php-gd php-bcmath curl gettext-base
     debian_package zabbix-server-mysql; SERVER=$PACKAGE
     debian_package zabbix-frontend-php; FRONT=$PACKAGE
 }
@@ -25,6 +25,8 @@ drive() {
     find "$site" -xtype l -delete
     mkdir -p "$site/conf"
     envsubst '$DB_HOST $DB_PORT $DB_NAME $DB_USER' < "$HERE/zabbix/zabbix.conf.php" > "$site/conf/zabbix.conf.php"
+    # The package looks for it in the system's settings.
+    sed -i "s|/etc/zabbix/zabbix.conf.php|$site/conf/zabbix.conf.php|" "$site/include/classes/core/CConfigFile.php"
     php_server "$site"
     local at=http://127.0.0.1:$WEB_PORT page
     check "login" has "action=dashboard\|zabbix.php" "$at/index.php" -d name=Admin -d password=zabbix -d enter="Sign in" -d autologin=1

@@ -367,9 +367,9 @@ fn columns_of(expr: &Expr) -> Vec<usize> {
     columns
 }
 
-fn duplicate_assignments(
-    target: &TableScope<'_>,
-    insert: &ast::Insert,
+fn duplicate_assignments<'a>(
+    target: &'a TableScope<'_>,
+    insert: &'a ast::Insert,
     columns: &[usize],
     source: Option<SourceColumns>,
 ) -> SqlResult<(Vec<Assignment>, Option<SourceColumns>)> {
@@ -378,19 +378,20 @@ fn duplicate_assignments(
         .through(target.through)
         .read_by(planner.access());
     scope.source = source;
+    // `() VALUES ()` lists all.
+    let listed = match columns.is_empty() {
+        true => target.all_columns(),
+        false => columns.to_vec(),
+    };
+    let names = |alias: &'a ast::RowAlias| match alias.columns.is_empty() {
+        true => listed.iter().map(|column| target.name_of(*column)).collect(),
+        false => alias.columns.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
+    };
     let alias = insert.row_alias.as_ref();
+    let named = alias.map(names).unwrap_or_default();
     scope.new_row = Some(NewRow {
         alias: alias.map(|alias| alias.name.as_str()),
-        columns: alias
-            .map(|alias| {
-                alias
-                    .columns
-                    .iter()
-                    .map(|name| name.as_str())
-                    .zip(columns.iter().copied())
-                    .collect()
-            })
-            .unwrap_or_default(),
+        columns: named.into_iter().zip(listed.iter().copied()).collect(),
     });
     let assignments = bind_assignments(planner, &mut scope, &insert.on_duplicate)?;
     let changed: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();

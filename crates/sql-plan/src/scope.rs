@@ -62,7 +62,7 @@ impl Through {
 /// The new row of an INSERT as ON DUPLICATE KEY UPDATE can name it.
 pub struct NewRow<'a> {
     pub alias: Option<&'a str>,
-    /// Own names for the columns that the INSERT lists.
+    /// The columns that the INSERT lists, by their names in the new row: it has no others.
     pub columns: Vec<(&'a str, usize)>,
 }
 
@@ -151,9 +151,6 @@ impl<'a> TableScope<'a> {
         let alias = new_row.alias?;
         if name.table.as_ref().is_some_and(|table| table.as_str() != alias) {
             return None;
-        }
-        if new_row.columns.is_empty() {
-            return self.column_named(&name.name);
         }
         new_row
             .columns

@@ -5,4 +5,3 @@ CREATE TABLE item (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, kind INT NOT NULL
 SET SESSION cte_max_recursion_depth = 10000;
 INSERT INTO item (kind, name, price, at, note) WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
     SELECT i % 4, CONCAT('item ', i), i / 3, '2024-01-01' + INTERVAL i SECOND, REPEAT('x', i % 50) FROM n;
-CREATE TABLE archive LIKE item;

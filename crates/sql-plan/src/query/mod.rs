@@ -210,20 +210,16 @@ pub fn plan_query(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<QueryP
     if let Some(ast::SelectInto::OutFile { .. } | ast::SelectInto::DumpFile(_)) = query.into.as_deref() {
         planner.access().require_any(Privileges::FILE, &[], "FILE")?;
     }
+    let variables = match query.into.as_deref() {
+        Some(ast::SelectInto::Variables(names)) => names.iter().map(user_variable).collect::<SqlResult<_>>()?,
+        _ => Vec::new(),
+    };
     let mut plan = plan_in(planner, query, &CommonTables::default(), None)?;
     plan.locked = planner.locked.take();
     match query.into.as_deref() {
         None => {}
-        Some(ast::SelectInto::Variables(names)) => {
-            for name in names {
-                match name {
-                    ast::IntoVar::User(name) => plan.into.push(name.to_lowercase().into()),
-                    // What a program selects into its own variables, it takes from the rows.
-                    ast::IntoVar::Local(ast::Local { name, .. }) | ast::IntoVar::Undeclared(name) => {
-                        return Err(SqlError::new(ErrorKind::SpUndeclaredVar, &[&name.as_str()]));
-                    }
-                }
-            }
+        Some(ast::SelectInto::Variables(_)) => {
+            plan.into = variables;
             if plan.into.len() != plan.shape.columns.len() {
                 return Err(ErrorKind::WrongNumberOfColumnsInSelect.into());
             }
@@ -236,6 +232,17 @@ pub fn plan_query(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<QueryP
         }
     }
     Ok(plan)
+}
+
+/// The name of a variable that `INTO` names. 1327 for one that is not declared, which is said before anything of the query is looked at.
+fn user_variable(name: &ast::IntoVar) -> SqlResult<Arc<str>> {
+    match name {
+        ast::IntoVar::User(name) => Ok(name.to_lowercase().into()),
+        // What a program selects into its own variables, it takes from the rows.
+        ast::IntoVar::Local(ast::Local { name, .. }) | ast::IntoVar::Undeclared(name) => {
+            Err(SqlError::new(ErrorKind::SpUndeclaredVar, &[&name.as_str()]))
+        }
+    }
 }
 
 /// Plans a query that may see common tables and the rows of an enclosing one.

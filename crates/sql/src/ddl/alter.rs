@@ -155,6 +155,7 @@ impl Session {
             copy: copies || rebuild,
             adds_key,
             adds_own_key,
+            refuses_nulls: self.variables.settings.expressions.sql_mode.is_strict(),
         };
         let rows_of = online::rows_of(&table, &def, &sources, wishes);
         let change = OnlineChange::new(&table.def, &def, &sources, &alter.actions, wishes);
@@ -171,14 +172,17 @@ impl Session {
                 SqlError::new(ErrorKind::UnknownError, &[&ignored]),
             );
         }
-        let counts = copies || ordered || matches!(change.way, Way::Copy(_));
+        let way = match copies || ordered {
+            true => Way::Copy(None),
+            false => change.way,
+        };
         let (copied, warnings) = {
             let (engine, settings) = (self.engine.clone(), self.variables.settings.expressions.clone());
             let mut warnings = types::Warnings::default();
             let prepare = |change: &mut SchemaChange<'_>| {
                 change.check_place(&table.def, &def)?;
                 let mut def = def.clone();
-                change.alter_foreign_keys(&table.def, &mut def, &sources)?;
+                change.alter_foreign_keys(&table.def, &mut def, &sources, way)?;
                 let prepared = if rows_of == Rows::Copied {
                     let copy;
                     (copy, warnings) = with_conversions(&engine, &settings, |ctx| {
@@ -206,7 +210,7 @@ impl Session {
                 // Other tables may have been changed meanwhile, as far as this one has nothing to do with them.
                 change.check_place(&table.def, &def)?;
                 let mut def = def.clone();
-                change.alter_foreign_keys(&table.def, &mut def, &sources)?;
+                change.alter_foreign_keys(&table.def, &mut def, &sources, way)?;
                 match prepared {
                     Prepared::Copied(copy) => Ok(change.replace(&table, copy, def, auto_increment)),
                     Prepared::InPlace(rows) => {
@@ -228,7 +232,8 @@ impl Session {
         if matches!(alter.actions[..], [AlterAction::RenameTable(_)]) {
             return Ok(Answer::done());
         }
-        Ok(Answer::records(if counts { copied } else { 0 }, warning_count))
+        let counted = if matches!(way, Way::Copy(_)) { copied } else { 0 };
+        Ok(Answer::records(counted, warning_count))
     }
 
     fn qualified_for_rename(&self, to: &ast::TableName, table: &Table) -> SqlResult<(String, String)> {

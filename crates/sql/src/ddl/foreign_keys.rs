@@ -11,6 +11,7 @@ use parser::ast::{self, TableElement};
 use store::{Cursor, KeyRange};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, TypeKind, Value};
 
+use super::online::{Way, changes_type};
 use super::table_def::check_constraint_name;
 use super::{SchemaChange, TableBuilder};
 use crate::exec::dml::encode_key;
@@ -138,6 +139,15 @@ impl TableBuilder {
             .try_for_each(|key| check_columns(&self.def, key))
     }
 
+    /// Removes the index of the name that a written key wants, if it was made for a foreign key and the new one takes its place.
+    pub(super) fn give_way(&mut self, name: &str, key: &ast::KeyDef) {
+        let columns = &self.def.columns;
+        self.def.indexes.retain(|index| {
+            let named = || -> Vec<&str> { index.parts.iter().map(|part| &*columns[part.column].name).collect() };
+            !(index.generated && same_name(&index.name, name) && will_rise_with(key, &named()))
+        });
+    }
+
     /// An index made for a foreign key goes when another one begins with its columns.
     fn drop_redundant_indexes(&mut self) {
         let mut at = 0;
@@ -163,20 +173,26 @@ fn rises_with(index: &IndexDef, columns: &[usize]) -> bool {
 
 /// Whether a CREATE TABLE itself has a key that serves the foreign key, perhaps further on.
 pub(super) fn has_written_key(elements: &[TableElement], foreign: &ast::ForeignKey) -> bool {
-    elements.iter().any(|element| {
-        let TableElement::Key(key) = element else { return false };
-        let begins = |(part, column): (&ast::KeyPart, &ast::Ident)| match part {
-            ast::KeyPart::Column {
-                name,
-                length: None,
-                descending: false,
-            } => same_name(name, column),
-            _ => false,
-        };
-        key.kind != ast::KeyKind::FullText
-            && key.parts.len() >= foreign.columns.len()
-            && key.parts.iter().zip(&foreign.columns).all(begins)
+    let columns: Vec<&str> = foreign.columns.iter().map(|column| column.as_str()).collect();
+    elements.iter().any(|element| match element {
+        TableElement::Key(key) => will_rise_with(key, &columns),
+        _ => false,
     })
+}
+
+/// Whether the index of a written key is going to serve for these columns, as [`rises_with`] says of one that is there.
+fn will_rise_with(key: &ast::KeyDef, columns: &[&str]) -> bool {
+    let begins = |(part, column): (&ast::KeyPart, &&str)| match part {
+        ast::KeyPart::Column {
+            name,
+            length: None,
+            descending: false,
+        } => same_name(name, column),
+        _ => false,
+    };
+    !matches!(key.kind, ast::KeyKind::FullText | ast::KeyKind::Spatial)
+        && key.parts.len() >= columns.len()
+        && key.parts.iter().zip(columns).all(begins)
 }
 
 fn action(written: Option<ast::ReferenceAction>) -> SqlResult<ReferenceAction> {
@@ -366,25 +382,27 @@ impl SchemaChange<'_> {
     }
 
     /// Checks an altered table, and lets its name and its columns' new names be known where others refer to them.
-    /// `sources` gives each new column's position in the old table.
-    pub fn alter_foreign_keys(
+    /// `sources` gives each new column's position in the old table. As in MySQL, a change that copies the rows leaves a key's columns as they are;
+    /// one in place may let them refuse NULL.
+    pub(super) fn alter_foreign_keys(
         &mut self,
         old: &TableDef,
         new: &mut TableDef,
         sources: &[Option<usize>],
+        way: Way,
     ) -> SqlResult<()> {
         let place = |name: &str| {
             let from = old.column(name);
             sources.iter().position(|source| source.is_some() && *source == from)
         };
-        let checks = self.runtime.settings.foreign_key_checks;
+        let refuses = self.runtime.settings.foreign_key_checks && matches!(way, Way::Copy(_));
         for key in &old.foreign_keys {
             if new.foreign_key(&key.name).is_none() {
                 continue;
             }
             let columns = Self::kept_columns(old, new, &key.columns, &place, |kind, column| match kind {
                 Kept::Dropped => Some(SqlError::new(ErrorKind::FkColumnCannotDrop, &[&column, &key.name])),
-                Kept::Changed => checks.then(|| SqlError::new(ErrorKind::FkColumnCannotChange, &[&column, &key.name])),
+                Kept::Changed => refuses.then(|| SqlError::new(ErrorKind::FkColumnCannotChange, &[&column, &key.name])),
             })?;
             check_index_stays(old, new, &key.columns, &columns)?;
         }
@@ -393,14 +411,15 @@ impl SchemaChange<'_> {
                 if child.id == old.id && new.foreign_key(&key.name).is_none() {
                     continue;
                 }
-                let names: [&dyn std::fmt::Display; 2] = [&key.name, &child.name];
                 let columns = Self::kept_columns(old, new, &key.parent_columns, &place, |kind, column| match kind {
                     Kept::Dropped => Some(SqlError::new(
                         ErrorKind::FkColumnCannotDropChild,
-                        &[&column, names[0], names[1]],
+                        &[&column, &key.name, &child.name],
                     )),
-                    Kept::Changed => checks
-                        .then(|| SqlError::new(ErrorKind::FkColumnCannotChangeChild, &[&column, names[0], names[1]])),
+                    Kept::Changed => refuses.then(|| {
+                        let child = format!("{}.{}", child.database, child.name);
+                        SqlError::new(ErrorKind::FkColumnCannotChangeChild, &[&column, &key.name, &child])
+                    }),
                 })?;
                 check_index_stays(old, new, &key.parent_columns, &columns)?;
             }
@@ -441,9 +460,7 @@ impl SchemaChange<'_> {
             let (before, after) = (&old.columns[from], place(name));
             let refused = match after.map(|at| &new.columns[at]) {
                 None => refusal(Kept::Dropped, name),
-                Some(after)
-                    if super::online::changes_type(&before.ty, &after.ty) || before.nullable && !after.nullable =>
-                {
+                Some(after) if changes_type(&before.ty, &after.ty) || before.nullable && !after.nullable => {
                     refusal(Kept::Changed, name)
                 }
                 Some(_) => None,

@@ -30,6 +30,8 @@ pub(super) struct Wishes {
     pub adds_key: bool,
     /// The new foreign key leads to the table itself.
     pub adds_own_key: bool,
+    /// The SQL mode refuses NULL in a column that becomes NOT NULL, where others turn it into a value.
+    pub refuses_nulls: bool,
 }
 
 /// Whether rows have to be written anew.
@@ -118,6 +120,7 @@ pub(super) enum Way {
 }
 
 const CHANGES_TYPE: &str = "Cannot change column type INPLACE";
+const CONVERTS_NULLS: &str = "cannot silently convert NULL values, as required in this SQL_MODE";
 const DROPS_KEY: &str = "Dropping a primary key is not allowed without also adding a new primary key";
 const ADDS_FOREIGN_KEY: &str = "Adding foreign keys needs foreign_key_checks=OFF";
 const ADDS_AUTO_INCREMENT: &str = "Adding an auto-increment column requires a lock";
@@ -155,6 +158,8 @@ impl OnlineChange {
         });
         let way = if kept().any(|(old, new)| changes_type(&old.ty, &new.ty)) {
             Way::Copy(Some(CHANGES_TYPE))
+        } else if !wishes.refuses_nulls && kept().any(|(old, new)| old.nullable && !new.nullable) {
+            Way::Copy(Some(CONVERTS_NULLS))
         } else if old.primary().is_some() && new.primary().is_none() {
             Way::Copy(Some(DROPS_KEY))
         } else if wishes.adds_key {

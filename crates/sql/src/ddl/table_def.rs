@@ -396,10 +396,11 @@ impl TableBuilder {
     pub fn add_key(&mut self, key: &ast::KeyDef) -> SqlResult<()> {
         // As in MySQL, before anything is said of its columns.
         let name = key.name.as_deref().or(key.constraint.as_deref());
-        if let Some(name) = name.filter(|_| key.kind != KeyKind::Primary)
-            && self.def.index(name).is_some()
-        {
-            return Err(SqlError::new(ErrorKind::DupKeyName, &[&name]));
+        if let Some(name) = name.filter(|_| key.kind != KeyKind::Primary) {
+            self.give_way(name, key);
+            if self.def.index(name).is_some() {
+                return Err(SqlError::new(ErrorKind::DupKeyName, &[&name]));
+            }
         }
         let is_expression = |part: &ast::KeyPart| matches!(part, ast::KeyPart::Expr { .. });
         if key.parts.iter().any(is_expression) {
