@@ -97,8 +97,8 @@ impl Generator<'_> {
                 false => format!("({partition}{order}{frame})"),
             };
             items += &format!(", {function} OVER {of} AS x{}", kinds.len());
-            // What it yields is as likely a text: no LIMIT depends on it.
-            kinds.push(Kind::Text);
+            // Numbers mostly, and no LIMIT depends on them.
+            kinds.push(Kind::Double);
         }
         let windows = match named.is_empty() {
             true => String::new(),
@@ -212,7 +212,7 @@ impl Generator<'_> {
                 over.replace('?', &aggregate)
                     .replace('!', self.rng.pick::<String>(keys)),
             );
-            kinds.push(Kind::Text);
+            kinds.push(Kind::Double);
         }
         let items = items.iter().enumerate().map(|(at, item)| format!("{item} AS x{at}"));
         Query {

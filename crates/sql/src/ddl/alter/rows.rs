@@ -276,10 +276,12 @@ impl SchemaChange<'_> {
             Value::Timestamp(moment) => Value::DateTime(changer.ctx.settings.time_zone.to_local(moment)),
             value => value,
         };
-        // A column becomes one of documents by the texts of its values.
+        // A column becomes one of documents by the texts of its values, and documents become what their texts are.
         let value = match value {
-            Value::Null | Value::Bytes(_) | Value::Json(_) => value,
-            value if definition.ty.kind == TypeKind::Json => Value::from(&*convert::to_text(&value)),
+            Value::Null | Value::Bytes(_) => value,
+            value if (definition.ty.kind == TypeKind::Json) != matches!(value, Value::Json(_)) => {
+                Value::from(&*convert::to_text(&value))
+            }
             value => value,
         };
         let nullability_alone = before.is_some_and(|before| {
