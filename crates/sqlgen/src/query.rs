@@ -492,11 +492,6 @@ impl<'a> Generator<'a> {
                     kinds.push(Kind::Int);
                 }
                 sql += " WITH ROLLUP";
-                // HAVING sees columns that the query is grouped by, and no other parts of its keys.
-                if self.rng.chance(25) && !keys[0].contains('(') {
-                    sql += &format!(" HAVING GROUPING({}) = {}", keys[0], self.rng.below(2));
-                    return Query { sql, kinds };
-                }
             } else if self.rng.chance(12) {
                 return self.window_over_groups(from, filter, &keys, &kinds[..keys.len()]);
             }
