@@ -299,14 +299,14 @@ impl Altered {
             AlterAction::ModifyColumn { column, .. } => self.change_column(&column.name, column)?,
             AlterAction::SetDefault { column, default } => {
                 let at = self.column_to_change(column)?;
-                if self.builder.def.columns[at].generated.is_some() {
-                    let names: [&dyn std::fmt::Display; 2] = [&"DEFAULT", &"generated column"];
-                    return Err(SqlError::new(ErrorKind::WrongUsage, &names));
-                }
                 let ty = self.builder.def.columns[at].ty.clone();
                 // Here MySQL takes neither NULL nor an expression, as it does where a column is defined.
                 if ty.kind.is_lob() || ty.kind == TypeKind::Json {
                     return Err(SqlError::new(ErrorKind::BlobCantHaveDefault, &[&column.as_str()]));
+                }
+                if self.builder.def.columns[at].generated.is_some() {
+                    let names: [&dyn std::fmt::Display; 2] = [&"DEFAULT", &"generated column"];
+                    return Err(SqlError::new(ErrorKind::WrongUsage, &names));
                 }
                 let default = self.builder.default_of(column, default, &ty)?;
                 self.builder.def.columns[at].default = Some(default);
