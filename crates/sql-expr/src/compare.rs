@@ -106,7 +106,7 @@ pub enum Comparison {
     Bytes,
     /// Dates and dates with times, as dates with times.
     DateTime,
-    /// As DateTime, with a list of constants: what is no date equals nothing.
+    /// As DateTime, with a list of constants: what is no date equals no date.
     ListedDates,
     Time,
     Json,
@@ -199,6 +199,10 @@ impl Comparison {
             }
             Comparison::ListedDates => match (convert::to_datetime(left, ctx)?, convert::to_datetime(right, ctx)?) {
                 (Some(a), Some(b)) => a.cmp(&b),
+                // Beside a date with time it is the zero date.
+                (Some(a), None) if matches!(left, Value::DateTime(_) | Value::Timestamp(_)) => {
+                    a.cmp(&Date::ZERO.into())
+                }
                 _ => Ordering::Less,
             },
             Comparison::Time => match (convert::to_time(left, ctx)?, convert::to_time(right, ctx)?) {

@@ -443,6 +443,7 @@ fn is_error_in_strict_mode(kind: ErrorKind) -> bool {
             | DataTruncated
             | NullToNotNull
             | NoDefaultForField
+            | NoDefaultForViewField
             | TooFewRecords
             | TooManyRecords
             | DivisionByZero

@@ -31,6 +31,8 @@ pub struct InsertPlan {
     pub on_duplicate: OnDuplicate,
     /// The tables whose rows its queries lock.
     pub locked: Vec<Arc<Table>>,
+    /// The view that it names in place of the table, as `database.view`.
+    pub view: Option<String>,
 }
 
 /// Where the rows come from.

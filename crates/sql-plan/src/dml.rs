@@ -43,8 +43,10 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         InsertVerb::Insert if insert.on_duplicate.is_empty() => Privileges::INSERT,
         InsertVerb::Insert => Privileges::INSERT.with(Privileges::UPDATE),
     };
+    let mut view_name = None;
     let (table, through) = match planner.view(&insert.table) {
         Some(view) => {
+            view_name = Some(format!("{}.{}", view.database, view.name));
             let names = named_columns(insert);
             let (table, through) = super::query::insert_target(planner, &view, privileges, names.as_deref())?;
             (table, Some(through))
@@ -130,6 +132,7 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         ignore: insert.ignore,
         on_duplicate,
         locked,
+        view: view_name,
     })
 }
 

@@ -16,7 +16,7 @@ pub fn change(rng: &mut Rng, schema: &Schema) -> Vec<String> {
         true => (*rng.pick(&views), *rng.pick(&bases)),
         false => (*rng.pick(&bases), *rng.pick(&bases)),
     };
-    let one = match rng.below(24) {
+    let one = match rng.below(32) {
         0..=3 => {
             let mut id = rng.between(5, 60);
             let rows = rng.between(1, 3);
@@ -35,6 +35,11 @@ pub fn change(rng: &mut Rng, schema: &Schema) -> Vec<String> {
         19 => of_missing_rows(rng, table),
         20 => update_of_both(rng, table, other),
         21 => delete_of_both(rng, table, other),
+        22 | 23 => rows_with_alias(rng, table),
+        24 => derived_on_duplicate(rng, table, other),
+        25 | 26 => update_from_query(rng, schema, table),
+        27 => delete_by_query(rng, schema, table),
+        28 => update_of_three(rng, schema, table, other),
         _ => return transaction(rng, schema),
     };
     vec![one]
@@ -216,6 +221,169 @@ fn on_duplicate(rng: &mut Rng, table: &Table) -> String {
     let names = table.names(&table.name);
     let set = assignment(rng, table, &table.name, &names);
     format!("{insert} ON DUPLICATE KEY UPDATE {set}")
+}
+
+/// `INSERT … AS new (…) ON DUPLICATE KEY UPDATE`, or `VALUES(…)` for the row that was refused.
+fn rows_with_alias(rng: &mut Rng, table: &Table) -> String {
+    let mut id = rng.between(0, 12);
+    let rows = rng.between(1, 2);
+    let insert = insert_rows(rng, table, &mut id, rows).replacen("INSERT IGNORE", "INSERT", 1);
+    let mut names = table.names(&table.name);
+    let writable = table.writable();
+    let (alias, of_new) = match rng.below(3) {
+        0 => (String::new(), names_of_new(table, |column| format!("VALUES({column})"))),
+        1 => (
+            " AS new".to_owned(),
+            names_of_new(table, |column| format!("new.{column}")),
+        ),
+        _ => {
+            let columns: Vec<String> = (0..=writable.len()).map(|at| format!("n{at}")).collect();
+            let of_new = names_of_new(table, |column| {
+                let at = writable.iter().position(|one| one.name == column);
+                format!("new.n{}", at.map_or(0, |at| at + 1))
+            });
+            (format!(" AS new ({})", columns.join(", ")), of_new)
+        }
+    };
+    names.extend(of_new.iter().cloned());
+    names.extend(of_new);
+    let sets: Vec<String> = (0..rng.between(1, 2))
+        .map(|_| assignment(rng, table, &table.name, &names))
+        .collect();
+    format!("{insert}{alias} ON DUPLICATE KEY UPDATE {}", sets.join(", "))
+}
+
+/// The columns of the row that was not inserted.
+fn names_of_new(table: &Table, written: impl Fn(&str) -> String) -> Vec<Name> {
+    let columns = table.writable().into_iter();
+    columns
+        .map(|column| Name {
+            sql: written(&column.name),
+            kind: column.kind,
+        })
+        .collect()
+}
+
+/// `INSERT … SELECT … FROM (…) ON DUPLICATE KEY UPDATE` that names a column of the query.
+fn derived_on_duplicate(rng: &mut Rng, table: &Table, other: &Table) -> String {
+    let Some(column) = table.writable().first().map(|column| (*column).clone()) else {
+        return delete_of_both(rng, table, other);
+    };
+    let value = Scope::of(&other.names("a")).expression(rng, column.kind, 1);
+    let names = [
+        table.names(&table.name),
+        vec![
+            Name {
+                sql: "d.x1".to_owned(),
+                kind: column.kind,
+            };
+            3
+        ],
+    ]
+    .concat();
+    let set = assignment(rng, table, &table.name, &names);
+    let (shift, last) = (rng.between(0, 2), rng.between(2, 6));
+    let grouped = match rng.chance(30) {
+        true => format!(
+            "SELECT a.id + {shift} AS x0, MAX({value}) AS x1 FROM {} a WHERE a.id < {last} GROUP BY a.id",
+            other.name
+        ),
+        false => format!(
+            "SELECT a.id + {shift} AS x0, {value} AS x1 FROM {} a WHERE a.id < {last}",
+            other.name
+        ),
+    };
+    format!(
+        "INSERT INTO {} (id, {}) SELECT d.x0, d.x1 FROM ({grouped}) d ORDER BY d.x0 ON DUPLICATE KEY UPDATE {set}",
+        table.name, column.name
+    )
+}
+
+/// UPDATE of a table joined with a query that has one row for each of its own.
+fn update_from_query(rng: &mut Rng, schema: &Schema, table: &Table) -> String {
+    let other = *rng.pick(&schema.base_tables());
+    let (aggregate, kind) = Scope::of(&other.names("b")).aggregate(rng, 0);
+    let names = [
+        table.names("a1"),
+        vec![
+            Name {
+                sql: "d.x1".to_owned(),
+                kind,
+            };
+            3
+        ],
+    ]
+    .concat();
+    let set = assignment(rng, table, "a1", &names);
+    let condition = Scope::of(&names).condition(rng, 1);
+    let query = format!(
+        "SELECT b.id AS x0, {aggregate} AS x1 FROM {} b GROUP BY b.id",
+        other.name
+    );
+    match rng.below(3) {
+        0 => format!(
+            "WITH d AS ({query}) UPDATE {} a1 JOIN d ON d.x0 = a1.id SET {set} WHERE {condition}",
+            table.name
+        ),
+        1 => format!(
+            "UPDATE {} a1, ({query}) d SET {set} WHERE d.x0 = a1.id AND {condition}",
+            table.name
+        ),
+        _ => format!(
+            "UPDATE ({query}) d RIGHT JOIN {} a1 ON d.x0 = a1.id SET {set} WHERE a1.id % 3 = {}",
+            table.name,
+            rng.below(3)
+        ),
+    }
+}
+
+fn delete_by_query(rng: &mut Rng, schema: &Schema, table: &Table) -> String {
+    // A subquery of the table that changes is another matter: 1093.
+    let mut others = schema.base_tables();
+    others.retain(|other| other.name != table.name);
+    if others.is_empty() {
+        return delete(rng, schema, table);
+    }
+    let other = *rng.pick(&others);
+    let condition = Scope::of(&other.names("b")).condition(rng, 1);
+    let query = format!("SELECT b.id AS x0 FROM {} b WHERE {condition}", other.name);
+    let from = rng.between(6, 30);
+    match rng.below(4) {
+        0 => format!(
+            "WITH d AS ({query}) DELETE FROM {} WHERE id > {from} AND id IN (SELECT x0 FROM d)",
+            table.name
+        ),
+        1 => format!(
+            "DELETE FROM a1 USING {} a1 JOIN ({query}) d ON d.x0 = a1.id WHERE a1.id > {from}",
+            table.name
+        ),
+        2 => format!(
+            "DELETE a1 FROM {} a1, ({query}) d WHERE d.x0 = a1.id AND a1.id > {from}",
+            table.name
+        ),
+        _ => format!(
+            "DELETE FROM {} a1 WHERE a1.id > {from} AND EXISTS ({query} AND b.id = a1.id)",
+            table.name
+        ),
+    }
+}
+
+/// Three tables, two of which change.
+fn update_of_three(rng: &mut Rng, schema: &Schema, table: &Table, other: &Table) -> String {
+    let third = *rng.pick(&schema.base_tables());
+    let names = [table.names("a1"), other.names("a2"), third.names("a3")].concat();
+    let (one, two) = (
+        assignment(rng, table, "a1", &names),
+        assignment(rng, other, "a2", &names),
+    );
+    let join = *rng.pick(&["JOIN", "LEFT JOIN"]);
+    format!(
+        "UPDATE {} a1 JOIN {} a2 ON a2.id = a1.id {join} {} a3 ON a3.id = a1.id SET {two}, {one} WHERE a1.id BETWEEN {} AND 9",
+        table.name,
+        other.name,
+        third.name,
+        rng.between(1, 8)
+    )
 }
 
 fn insert_select(rng: &mut Rng, schema: &Schema, table: &Table) -> String {

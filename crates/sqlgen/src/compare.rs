@@ -130,7 +130,11 @@ fn of_rows(
     let exact = |columns: &[Column], rows: &[Row]| sorted(columns, rows, Fold::Exact);
     let (a, b) = (exact(columns, ours), exact(their_columns, theirs));
     if a == b {
-        return None;
+        let is_document = |column: &Column| column.ty == ColumnType::Json;
+        return match is_ordered(sql, columns.len()) && !columns.iter().any(is_document) {
+            true => of_order(columns, ours, their_columns, theirs),
+            false => None,
+        };
     }
     let show = |class: &str| {
         let only = |one: &[Vec<String>], other: &[Vec<String>]| -> String {
@@ -170,6 +174,36 @@ fn of_rows(
         return None;
     }
     show("rows")
+}
+
+/// Whether the statement ends in an ORDER BY over every one of its columns by number.
+fn is_ordered(sql: &str, columns: usize) -> bool {
+    let Some((_, tail)) = sql.rsplit_once(" ORDER BY ") else {
+        return false;
+    };
+    let keys = tail.split_once(" LIMIT ").map_or(tail, |(keys, _)| keys);
+    let numbers: Vec<&str> = keys.split(", ").map(|key| key.trim_end_matches(" DESC")).collect();
+    (1..=columns).all(|column| numbers.contains(&column.to_string().as_str()))
+}
+
+/// The first row that stands elsewhere; texts that differ in case may change places.
+fn of_order(columns: &[Column], ours: &[Row], their_columns: &[Column], theirs: &[Row]) -> Option<Difference> {
+    let line = |columns: &[Column], row: &Row| -> Vec<String> {
+        let cells = row.iter().zip(columns);
+        cells
+            .map(|(value, column)| cell(value.as_deref(), column, Fold::Case))
+            .collect()
+    };
+    let mut pairs = ours.iter().zip(theirs).enumerate();
+    pairs.find_map(|(at, (one, other))| {
+        let (one, other) = (line(columns, one), line(their_columns, other));
+        (one != other).then(|| {
+            Difference::new(
+                "order",
+                format!("row {at}\nours   {}\ntheirs {}", one.join(" | "), other.join(" | ")),
+            )
+        })
+    })
 }
 
 /// The columns, as doubles where those of the other side are.
@@ -230,7 +264,11 @@ fn cell(value: Option<&[u8]>, column: &Column, fold: Fold) -> String {
             let folded: String = text
                 .to_lowercase()
                 .chars()
-                .map(|c| if c == 'ë' { 'e' } else { c })
+                .map(|c| match c {
+                    'ë' => 'e',
+                    'ü' => 'u',
+                    other => other,
+                })
                 .collect();
             without_scale(folded.trim_end().to_owned())
         }
@@ -335,6 +373,18 @@ mod tests {
             class("SELECT", &rows(ty, &["1"]), &rows(ty, &["1", "1"])).as_deref(),
             Some("row count")
         );
+    }
+
+    #[test]
+    fn rows_that_are_ordered_by_every_column_stand_in_order() {
+        let ty = ColumnType::LongLong;
+        let (one, other) = (rows(ty, &["1", "2"]), rows(ty, &["2", "1"]));
+        assert_eq!(
+            class("SELECT x FROM t ORDER BY 1 DESC LIMIT 3", &one, &other).as_deref(),
+            Some("order")
+        );
+        assert_eq!(class("SELECT x FROM t ORDER BY 2", &one, &other), None);
+        assert_eq!(class("SELECT GROUP_CONCAT(x ORDER BY 1) FROM t", &one, &other), None);
     }
 
     #[test]

@@ -190,7 +190,8 @@ impl Worker<'_> {
                 break;
             }
             let (sql, role) = episode.next();
-            let outcome = pair.ask(&sql, self.options.depth)?;
+            let told = || format!("seed {seed}: {sql}");
+            let outcome = pair.ask(&sql, self.options.depth).with_context(told)?;
             let refused = matches!(outcome.ours, Answer::Error { .. });
             {
                 let mut report = self.report();
@@ -205,7 +206,8 @@ impl Worker<'_> {
                 }
             } else if role == Role::Query && !refused && episode.rng.chance(15) {
                 self.report().itself += 1;
-                if let Some(difference) = itself::prepared(&mut pair.ours, &sql, &outcome.ours)? {
+                let prepared = itself::prepared(&mut pair.ours, &sql, &outcome.ours).with_context(told)?;
+                if let Some(difference) = prepared {
                     self.found(seed, &history, &sql, &difference)?;
                 }
             }

@@ -1,5 +1,6 @@
 //! Kinds of values, the column types that hold them, and values that are worth trying.
 
+use crate::fulltext::{self, SENTENCES};
 use crate::rng::Rng;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,6 +88,12 @@ const TEXTS: &[&str] = &[
     "'a_b'",
     "'2021-03-04'",
     "'日本'",
+    "'2021-02-30'",
+    "'2021-3-4 5:6'",
+    "'20200229'",
+    "'99-12-31 23:59:59.9999999'",
+    "'-838:59:59.5'",
+    "'1 10:11'",
 ];
 const DATES: &[&str] = &[
     "DATE'2021-03-04'",
@@ -94,12 +101,18 @@ const DATES: &[&str] = &[
     "DATE'1999-12-31'",
     "DATE'2000-01-01'",
     "DATE'2021-03-05'",
+    "DATE'9999-12-31'",
+    "DATE'0001-01-01'",
+    "DATE'1970-01-01'",
 ];
 const DATETIMES: &[&str] = &[
     "TIMESTAMP'2021-03-04 05:06:07'",
     "TIMESTAMP'2020-02-29 23:59:59.5'",
     "TIMESTAMP'1999-12-31 00:00:00'",
     "TIMESTAMP'2021-03-04 00:00:00'",
+    "TIMESTAMP'9999-12-31 23:59:59.999999'",
+    "TIMESTAMP'1970-01-01 00:00:01'",
+    "TIMESTAMP'2038-01-19 03:14:07.9'",
 ];
 const TIMES: &[&str] = &[
     "TIME'00:00:00'",
@@ -107,6 +120,9 @@ const TIMES: &[&str] = &[
     "TIME'-01:30:00'",
     "TIME'100:00:00'",
     "TIME'10:11:12.345'",
+    "TIME'838:59:59'",
+    "TIME'-838:59:59'",
+    "TIME'-00:00:00.000001'",
 ];
 const DOCUMENTS: &[&str] = &[
     r#"'[1, 2, "a"]'"#,
@@ -150,11 +166,36 @@ pub fn stored(rng: &mut Rng, sql_type: &str, kind: Kind) -> String {
     if rng.chance(10) {
         return "NULL".to_owned();
     }
+    if sql_type == SENTENCES {
+        return fulltext::sentence(rng);
+    }
     if sql_type.starts_with("ENUM") {
         return (*rng.pick(&["'a'", "'b'", "'abc'", "'x y'"])).to_owned();
     }
     if sql_type.starts_with("SET") {
         return (*rng.pick(&["''", "'a'", "'b,c'", "'a,b,c'"])).to_owned();
+    }
+    if matches!(kind, Kind::Date | Kind::Datetime) && rng.chance(6) {
+        return (*rng.pick(&[
+            "'0000-00-00'",
+            "'2021-00-10'",
+            "'2021-02-00'",
+            "'0000-01-01 10:11:12'",
+            "20210304",
+            "'70-1-1'",
+        ]))
+        .to_owned();
+    }
+    if kind == Kind::Time && rng.chance(6) {
+        return (*rng.pick(&[
+            "'838:59:59.9'",
+            "'900:00:00'",
+            "101112.7",
+            "'2021-03-04 10:11:12'",
+            "'1 2'",
+            "'10.5'",
+        ]))
+        .to_owned();
     }
     if sql_type == "YEAR" {
         return rng.between(1999, 2024).to_string();

@@ -5,6 +5,7 @@ mod compare;
 mod differential;
 mod explained;
 mod expr;
+mod fulltext;
 mod functions;
 mod itself;
 mod kind;
@@ -17,6 +18,8 @@ mod rng;
 mod schema;
 mod session;
 mod shrink;
+mod trigger;
+mod window;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

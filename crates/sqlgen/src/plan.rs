@@ -1,6 +1,7 @@
 //! The statements of one episode, one after the other: a few tables, then queries and changes in turn.
 
 use crate::change;
+use crate::kind::{self, Kind};
 use crate::parameters;
 use crate::query::Generator;
 use crate::rng::Rng;
@@ -47,6 +48,10 @@ impl Episode {
             let statements = episode.schema.create_table(&mut episode.rng);
             episode.waiting.extend(statements);
         }
+        if episode.rng.chance(25) {
+            let statements = episode.schema.create_searched_table(&mut episode.rng);
+            episode.waiting.extend(statements);
+        }
         episode
     }
 
@@ -73,13 +78,37 @@ impl Episode {
         self.waiting
             .push_back(format!("SET {}", sets.collect::<Vec<_>>().join(", ")));
         self.waiting.push_back(format!("EXECUTE q USING {}", names.join(", ")));
+        if self.rng.chance(30) {
+            // Once more, a parameter of another type.
+            let at = self.rng.below(values.len());
+            let kind = *self.rng.pick(&[Kind::Int, Kind::Decimal, Kind::Double, Kind::Text]);
+            self.waiting
+                .push_back(format!("SET @p{at} = {}", kind::literal(&mut self.rng, kind)));
+            self.waiting.push_back(format!("EXECUTE q USING {}", names.join(", ")));
+        }
+        true
+    }
+
+    /// A change by PREPARE and EXECUTE.
+    fn prepared_change(&mut self, sql: &str) -> bool {
+        let Some((text, values)) = parameters::taken_out(&mut self.rng, sql) else {
+            return false;
+        };
+        let sets = values.iter().enumerate().map(|(at, value)| format!("@p{at} = {value}"));
+        let names: Vec<String> = (0..values.len()).map(|at| format!("@p{at}")).collect();
+        self.waiting.extend([
+            format!("PREPARE c FROM '{}'", text.replace('\'', "''")),
+            format!("SET {}", sets.collect::<Vec<_>>().join(", ")),
+            format!("EXECUTE c USING {}", names.join(", ")),
+        ]);
         true
     }
 
     pub fn next(&mut self) -> (String, Role) {
         loop {
             if let Some(sql) = self.waiting.pop_front() {
-                let role = match sql.starts_with("EXECUTE ") || sql.starts_with("SELECT @o") {
+                let reads = ["EXECUTE q", "SELECT "];
+                let role = match reads.iter().any(|start| sql.starts_with(start)) {
                     true => Role::Query,
                     false => Role::Change,
                 };
@@ -92,7 +121,15 @@ impl Episode {
                 continue;
             }
             match self.rng.below(100) {
-                0..=24 => self.waiting.extend(change::change(&mut self.rng, &self.schema)),
+                0..=24 => {
+                    let changes = change::change(&mut self.rng, &self.schema);
+                    if let ([one], true) = (changes.as_slice(), self.in_one_session && self.rng.chance(10))
+                        && self.prepared_change(one)
+                    {
+                        continue;
+                    }
+                    self.waiting.extend(changes);
+                }
                 25 if self.in_one_session && self.rng.chance(30) => {
                     let statements = self.schema.create_temporary_table(&mut self.rng);
                     self.waiting.extend(statements);
@@ -110,6 +147,16 @@ impl Episode {
                     self.waiting.extend(view);
                 }
                 25..=28 => self.waiting.extend(self.schema.change(&mut self.rng)),
+                30 if self.rng.chance(70) => {
+                    let trigger = self.schema.create_trigger(&mut self.rng);
+                    self.waiting.extend(trigger);
+                    self.waiting.extend(self.rng.chance(20).then(|| "SELECT @g".to_owned()));
+                }
+                31 if self.schema.functions.len() < 4 => {
+                    let function = self.schema.create_function(&mut self.rng);
+                    self.waiting.push_back(function);
+                }
+                32 if self.rng.chance(60) => self.waiting.extend(self.schema.change_event(&mut self.rng)),
                 29 if self.schema.tables.len() < 8 => {
                     let query = Generator::new(&mut self.rng, &self.schema).inner_select(1);
                     let name = self.schema.add_view(&query.kinds);
@@ -133,6 +180,10 @@ impl Episode {
             self.schema.procedures.retain(|procedure| procedure.name() != name);
             self.waiting
                 .retain(|waiting| !waiting.starts_with(&format!("CALL {name}(")));
+        }
+        if let Some(rest) = sql.strip_prefix("CREATE FUNCTION ") {
+            let name = rest.split('(').next().unwrap_or_default();
+            self.schema.functions.retain(|function| function.name != name);
         }
         if let Some(rest) = sql
             .strip_prefix("CREATE VIEW ")

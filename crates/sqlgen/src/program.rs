@@ -316,7 +316,8 @@ impl Body<'_> {
         let condition = self.condition();
         let early = *self.rng.pick(&["LEAVE", "ITERATE"]);
         let early = match self.rng.chance(40) {
-            true => format!("IF {condition} THEN {early} {label}; END IF; "),
+            // ITERATE of REPEAT does not ask UNTIL.
+            true => format!("IF {condition} AND {count} < {end} THEN {early} {label}; END IF; "),
             false => String::new(),
         };
         let (step, inner) = (format!("SET {count} = {count} + 1;"), format!("{early}{body}"));

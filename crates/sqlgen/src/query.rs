@@ -22,13 +22,28 @@ pub struct From {
     pub ids: Vec<String>,
 }
 
+/// What texts are grouped and ordered by.
+pub const COLLATIONS: &[&str] = &[
+    "utf8mb4_bin",
+    "utf8mb4_0900_bin",
+    "utf8mb4_0900_ai_ci",
+    "utf8mb4_0900_as_ci",
+    "utf8mb4_0900_as_cs",
+    "utf8mb4_general_ci",
+    "utf8mb4_unicode_ci",
+    "utf8mb4_unicode_520_ci",
+    "utf8mb4_de_pb_0900_ai_ci",
+    "utf8mb4_sv_0900_as_cs",
+    "utf8mb4_ru_0900_ai_ci",
+];
+
 pub struct Generator<'a> {
     pub rng: &'a mut Rng,
     pub schema: &'a Schema,
     /// Of aliases.
     counter: usize,
     /// How deep expressions go.
-    depth: usize,
+    pub depth: usize,
     /// Whether the query stands in a FROM clause. There MySQL takes constants for constants of the whole, also where an outer join
     /// makes them NULL, so that answers differ for no good reason; every column is one of the tables.
     is_inner: bool,
@@ -46,7 +61,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    fn alias(&mut self) -> String {
+    pub fn alias(&mut self) -> String {
         self.counter += 1;
         format!("a{}", self.counter)
     }
@@ -300,6 +315,10 @@ impl<'a> Generator<'a> {
     /// Subqueries over `outer`: those with one value, and conditions.
     pub fn subqueries(&mut self, outer: &[Name]) -> (Vec<String>, Vec<String>) {
         let (mut scalars, mut conditions) = (Vec::new(), Vec::new());
+        if !self.schema.functions.is_empty() {
+            let function = self.rng.pick(&self.schema.functions).clone();
+            scalars.push(function.call(self.rng, &Scope::of(outer)));
+        }
         for _ in 0..2 {
             let from = self.one_table();
             let mut names = from.names.clone();
@@ -415,7 +434,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    fn items(&mut self, scope: &Scope<'_>) -> (String, Vec<Kind>) {
+    pub fn items(&mut self, scope: &Scope<'_>) -> (String, Vec<Kind>) {
         let (mut items, mut kinds) = (Vec::new(), Vec::new());
         for at in 0..self.rng.between(1, 4) {
             let item = scope.any(self.rng, self.depth);
@@ -430,14 +449,22 @@ impl<'a> Generator<'a> {
         let plain = Scope::of(scope.names);
         let (mut items, mut kinds, mut keys) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..self.rng.between(0, 2) {
-            // Which of several equal texts stands for the group is not said: numbers and dates only.
-            let kind = *self
-                .rng
-                .pick(&[Kind::Int, Kind::Int, Kind::Decimal, Kind::Date, Kind::Datetime]);
+            let kind = *self.rng.pick(&[
+                Kind::Int,
+                Kind::Int,
+                Kind::Decimal,
+                Kind::Date,
+                Kind::Datetime,
+                Kind::Text,
+            ]);
             let names: Vec<&Name> = scope.names.iter().filter(|name| name.kind == kind).collect();
             let key = match names.is_empty() || self.rng.chance(25) {
                 true => plain.expression(self.rng, kind, 1),
                 false => self.rng.pick(&names).sql.clone(),
+            };
+            let key = match kind == Kind::Text && self.rng.chance(50) {
+                true => format!("({key} COLLATE {})", self.rng.pick(COLLATIONS)),
+                false => key,
             };
             // To MySQL 9.7 nothing with a comparison of rows is what the query is grouped by.
             let compares_rows = [") < (", ") = (", ") >= ("].iter().any(|op| key.contains(op));
@@ -465,6 +492,8 @@ impl<'a> Generator<'a> {
                     kinds.push(Kind::Int);
                 }
                 sql += " WITH ROLLUP";
+            } else if self.rng.chance(12) {
+                return self.window_over_groups(from, filter, &keys, &kinds[..keys.len()]);
             }
         }
         if self.rng.chance(20) {
@@ -478,95 +507,13 @@ impl<'a> Generator<'a> {
         Query { sql, kinds }
     }
 
-    fn windowed(&mut self, from: &From, scope: &Scope<'_>, filter: &str) -> Query {
-        let plain = Scope::of(scope.names);
-        let (mut items, mut kinds) = self.items(scope);
-        if from.ids.is_empty() {
-            return Query {
-                sql: format!("SELECT {items} FROM {}{filter}", from.sql),
-                kinds,
-            };
-        }
-        let mut named: Vec<String> = Vec::new();
-        for _ in 0..self.rng.between(1, 2) {
-            let argument = plain.expression(self.rng, Kind::Int, 1);
-            let function = self.rng.pick(&[
-                "ROW_NUMBER()",
-                "RANK()",
-                "DENSE_RANK()",
-                "PERCENT_RANK()",
-                "CUME_DIST()",
-                "NTILE(3)",
-                "LAG(?)",
-                "LEAD(?, 2)",
-                "LAG(?, 1, 7)",
-                "FIRST_VALUE(?)",
-                "LAST_VALUE(?)",
-                "NTH_VALUE(?, 2)",
-                "SUM(?)",
-                "COUNT(?)",
-                "MIN(?)",
-                "MAX(?)",
-                "AVG(?)",
-                "COUNT(*)",
-                "BIT_OR(?)",
-            ]);
-            let partition = match self.rng.chance(60) {
-                true => format!("PARTITION BY {} ", self.rng.pick(scope.names).sql),
-                false => String::new(),
-            };
-            // The primary keys make the order total.
-            let order = match self.rng.chance(30) {
-                true => format!(
-                    "{} DESC, {}",
-                    plain.expression(self.rng, Kind::Int, 1),
-                    from.ids.join(", ")
-                ),
-                false => from.ids.join(", "),
-            };
-            let frame = match self.rng.chance(60) {
-                true => *self.rng.pick(&[
-                    " ROWS UNBOUNDED PRECEDING",
-                    " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
-                    " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
-                    " ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
-                    " ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
-                    " RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
-                    " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
-                ]),
-                false => "",
-            };
-            let of = match self.rng.chance(25) {
-                // A named window may be used as it is, or given a frame.
-                true => {
-                    let name = format!("w{}", kinds.len());
-                    named.push(format!("{name} AS ({partition}ORDER BY {order})"));
-                    match frame.is_empty() {
-                        true => name,
-                        false => format!("({name}{frame})"),
-                    }
-                }
-                false => format!("({partition}ORDER BY {order}{frame})"),
-            };
-            items += &format!(", {} OVER {of} AS x{}", function.replace('?', &argument), kinds.len());
-            kinds.push(Kind::Int);
-        }
-        let windows = match named.is_empty() {
-            true => String::new(),
-            false => format!(" WINDOW {}", named.join(", ")),
-        };
-        Query {
-            sql: format!("SELECT {items} FROM {}{filter}{windows}", from.sql),
-            kinds,
-        }
-    }
-
     /// Any query: with common table expressions, set operations, ORDER BY and LIMIT.
     pub fn query(&mut self) -> Query {
         match self.rng.below(10) {
             0 => self.with(),
             1 => self.recursive(),
             2 => self.set_operation(),
+            3 if self.schema.tables.iter().any(|table| !table.searched.is_empty()) => self.matching(),
             _ => {
                 let query = self.select(2, &[]);
                 self.ordered(query)
@@ -589,19 +536,76 @@ impl<'a> Generator<'a> {
         }
     }
 
+    /// `WITH RECURSIVE`: numbers, texts that grow, rows that lead to rows; joined with a table, grouped, or cut short.
     fn recursive(&mut self) -> Query {
         let from = self.one_table();
         let end = self.rng.between(2, 8);
         let value = Scope::of(&from.names).expression(self.rng, Kind::Int, 1);
-        let step = *self.rng.pick(&["n + 1", "n + 2", "n * 2"]);
-        Query {
-            sql: format!(
-                "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT {step} FROM r WHERE n < {end}) SELECT r.n AS x0, {value} AS x1 FROM r \
-                 JOIN {} ON r.n = {}",
-                from.sql,
-                Scope::of(&from.names).expression(self.rng, Kind::Int, 0)
+        let step = *self.rng.pick(&["n + 1", "n + 2", "n * 2", "n + 0.5", "n + 1e0"]);
+        let union = *self.rng.pick(&["UNION ALL", "UNION ALL", "UNION DISTINCT"]);
+        let walked = match self.rng.below(5) {
+            0 => {
+                // A text has room for what it starts with.
+                let start = *self
+                    .rng
+                    .pick(&["'a'", "CAST('a' AS CHAR(20))", "CAST('' AS CHAR(3))", "NULL"]);
+                let grow = *self
+                    .rng
+                    .pick(&["CONCAT(m, 'b')", "CONCAT('日', m)", "n", "REPEAT(m, 2)", "UPPER(m)"]);
+                format!("r (n, m) AS (SELECT 1, {start} {union} SELECT n + 1, {grow} FROM r WHERE n < {end})")
+            }
+            1 => {
+                // Rows that lead to rows.
+                let near = self.one_table();
+                let ints: Vec<&Name> = near.names.iter().filter(|name| name.kind == Kind::Int).collect();
+                let (one, other) = match ints.is_empty() {
+                    true => (near.names[0].sql.clone(), near.names[0].sql.clone()),
+                    false => (self.rng.pick(&ints).sql.clone(), self.rng.pick(&ints).sql.clone()),
+                };
+                let join = *self.rng.pick(&["JOIN", "STRAIGHT_JOIN"]);
+                let filter = Scope::of(&near.names).condition(self.rng, 1);
+                format!(
+                    "r (n, m) AS (SELECT {one}, 0 FROM {} WHERE {filter} UNION DISTINCT SELECT {other}, m + 1 FROM r {join} {} ON {one} = n + 1 WHERE m < 3)",
+                    near.sql, near.sql
+                )
+            }
+            2 => {
+                let limit = self.rng.between(0, 9);
+                format!("r (n, m) AS (SELECT 1, 1 UNION ALL SELECT n + m, n FROM r LIMIT {limit})")
+            }
+            3 => format!(
+                "r (n, m) AS (SELECT 1, 0 UNION ALL SELECT 2, NULL {union} SELECT {step}, m + n FROM r WHERE n < {end} {union} SELECT n + 3, n FROM r WHERE n < {end})"
             ),
-            kinds: vec![Kind::Int, Kind::Int],
+            _ => format!("r (n, m) AS (SELECT 1, 1 {union} SELECT {step}, n FROM r WHERE n < {end})"),
+        };
+        let key = Scope::of(&from.names).expression(self.rng, Kind::Int, 0);
+        let (tail, kinds) = match self.rng.below(4) {
+            0 => (
+                "SELECT r.n AS x0, r.m AS x1 FROM r".to_owned(),
+                vec![Kind::Int, Kind::Text],
+            ),
+            1 => (
+                "SELECT COUNT(*) AS x0, SUM(r.n) AS x1, MAX(r.m) AS x2 FROM r".to_owned(),
+                vec![Kind::Int, Kind::Decimal, Kind::Text],
+            ),
+            2 => (
+                format!(
+                    "SELECT {value} AS x0 FROM {} WHERE {key} IN (SELECT r.n FROM r)",
+                    from.sql
+                ),
+                vec![Kind::Int],
+            ),
+            _ => (
+                format!(
+                    "SELECT r.n AS x0, {value} AS x1 FROM r JOIN {} ON r.n = {key}",
+                    from.sql
+                ),
+                vec![Kind::Int, Kind::Int],
+            ),
+        };
+        Query {
+            sql: format!("WITH RECURSIVE {walked} {tail}"),
+            kinds,
         }
     }
 
@@ -645,7 +649,13 @@ impl<'a> Generator<'a> {
         let keys: Vec<String> = (1..=query.kinds.len())
             .map(|at| format!("{at}{}", self.rng.pick(&["", "", " DESC"])))
             .collect();
-        let mut sql = format!("{} ORDER BY {}", query.sql, keys.join(", "));
+        let text = query.kinds.iter().position(|kind| *kind == Kind::Text);
+        let aliased = !query.sql.contains("DISTINCT") && !query.sql.contains("GROUP BY");
+        let first = match text.filter(|_| aliased && self.rng.chance(40)) {
+            Some(at) => format!("x{at} COLLATE {}, ", self.rng.pick(COLLATIONS)),
+            None => String::new(),
+        };
+        let mut sql = format!("{} ORDER BY {first}{}", query.sql, keys.join(", "));
         let exact = query
             .kinds
             .iter()

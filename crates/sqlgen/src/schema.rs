@@ -4,6 +4,7 @@ use crate::expr::{Name, Scope};
 use crate::kind::{self, Index, Kind, TYPES};
 use crate::program::Procedure;
 use crate::rng::Rng;
+use crate::trigger::Function;
 
 #[derive(Debug, Clone)]
 pub struct Column {
@@ -14,7 +15,7 @@ pub struct Column {
     pub generated: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Table {
     pub name: String,
     /// Every table has `id INT PRIMARY KEY` before these.
@@ -27,6 +28,8 @@ pub struct Table {
     pub is_temporary: bool,
     /// Expressions that keys are made over, where [`QUALIFIER`] stands before each column.
     pub expressions: Vec<(String, Kind)>,
+    /// The columns of each FULLTEXT key.
+    pub searched: Vec<Vec<String>>,
 }
 
 /// What stands for a table's alias.
@@ -36,6 +39,9 @@ const QUALIFIER: &str = "\u{1}";
 pub struct Schema {
     pub tables: Vec<Table>,
     pub procedures: Vec<Procedure>,
+    pub functions: Vec<Function>,
+    /// Names of events that were made.
+    pub events: Vec<String>,
     counter: usize,
 }
 
@@ -77,7 +83,7 @@ impl Schema {
         self.tables.iter().filter(|table| table.is_changeable).collect()
     }
 
-    fn fresh(&mut self, prefix: &str) -> String {
+    pub fn fresh(&mut self, prefix: &str) -> String {
         self.counter += 1;
         format!("{prefix}{}", self.counter)
     }
@@ -87,12 +93,7 @@ impl Schema {
         let name = self.fresh("t");
         let mut table = Table {
             name: name.clone(),
-            columns: Vec::new(),
-            indexes: Vec::new(),
-            is_view: false,
-            is_changeable: false,
-            is_temporary: false,
-            expressions: Vec::new(),
+            ..Table::default()
         };
         let id = if rng.chance(25) {
             "id INT PRIMARY KEY AUTO_INCREMENT"
@@ -163,9 +164,8 @@ impl Schema {
         let (sql_type, kind, index) = *rng.pick(TYPES);
         let mut definition = format!("{name} {sql_type}");
         let before = plain_names(table);
-        let generated = rng.chance(8)
-            && !before.is_empty()
-            && matches!(kind, Kind::Int | Kind::Decimal | Kind::Double | Kind::Text);
+        let share = if table.expressions.is_empty() { 10 } else { 25 };
+        let generated = rng.chance(share) && !before.is_empty() && kind != Kind::Json;
         if generated {
             let of = Scope::of(&before).expression(rng, kind, 1);
             let how = *rng.pick(&["VIRTUAL", "STORED"]);
@@ -233,7 +233,7 @@ impl Schema {
         let at = *rng.pick(&bases);
         let mut table = self.tables[at].clone();
         let name = table.name.clone();
-        let statement = match rng.below(6) {
+        let statement = match rng.below(10) {
             0 | 1 => {
                 let place = *rng.pick(&["", " FIRST", " AFTER id"]);
                 format!("ALTER TABLE {name} ADD COLUMN {}{place}", self.column(rng, &mut table))
@@ -254,6 +254,26 @@ impl Schema {
                 let column = rng.pick(&writable).clone();
                 table.columns.retain(|one| one.name != column);
                 format!("ALTER TABLE {name} DROP COLUMN {column}")
+            }
+            5 | 6 if !table.columns.is_empty() => self.redefine(rng, &mut table),
+            7 if !table.columns.is_empty() => {
+                let at = rng.below(table.columns.len());
+                let (before, after) = (table.columns[at].name.clone(), self.fresh("c"));
+                table.columns[at].name = after.clone();
+                for (expression, _) in &mut table.expressions {
+                    *expression = expression.replace(&format!("{QUALIFIER}{before}"), &format!("{QUALIFIER}{after}"));
+                }
+                format!("ALTER TABLE {name} RENAME COLUMN {before} TO {after}")
+            }
+            8 => {
+                let check = Scope::of(&plain_names(&table)).condition(rng, 1);
+                let (one, two) = (self.column(rng, &mut table), self.column(rng, &mut table));
+                match rng.chance(50) {
+                    true => format!(
+                        "ALTER TABLE {name} ADD COLUMN {one}, ADD COLUMN {two}, ADD CHECK ({check} OR id < 1000)"
+                    ),
+                    false => format!("ALTER TABLE {name} ADD COLUMN ({one}, {two})"),
+                }
             }
             _ => {
                 let fitting: Vec<usize> = (0..table.columns.len())
@@ -282,6 +302,42 @@ impl Schema {
         vec![statement]
     }
 
+    /// Another type or name for a column that others may be computed from.
+    fn redefine(&mut self, rng: &mut Rng, table: &mut Table) -> String {
+        let at = rng.below(table.columns.len());
+        let column = table.columns[at].clone();
+        if column.generated || column.name == "p" {
+            return format!(
+                "ALTER TABLE {} ALTER COLUMN {} SET DEFAULT {}",
+                table.name,
+                column.name,
+                default_of(column.sql_type, column.kind)
+            );
+        }
+        let fitting: Vec<_> = TYPES
+            .iter()
+            .filter(|(_, kind, _)| *kind == column.kind || rng.chance(10))
+            .collect();
+        let (sql_type, kind, index) = **rng.pick(&fitting);
+        let place = *rng.pick(&["", "", " FIRST", " AFTER id"]);
+        let changed = &mut table.columns[at];
+        (changed.sql_type, changed.kind, changed.index) = (sql_type, kind, index);
+        match rng.chance(70) {
+            true => format!(
+                "ALTER TABLE {} MODIFY COLUMN {} {sql_type}{place}",
+                table.name, column.name
+            ),
+            false => {
+                let name = self.fresh("c");
+                table.columns[at].name = name.clone();
+                format!(
+                    "ALTER TABLE {} CHANGE COLUMN {} {name} {sql_type}{place}",
+                    table.name, column.name
+                )
+            }
+        }
+    }
+
     /// Notes a view over a query whose columns are `x0`, `x1`, ….
     pub fn add_view(&mut self, kinds: &[Kind]) -> String {
         let name = self.fresh("v");
@@ -295,11 +351,8 @@ impl Schema {
         self.tables.push(Table {
             name: name.clone(),
             columns: columns.collect(),
-            indexes: Vec::new(),
             is_view: true,
-            is_changeable: false,
-            is_temporary: false,
-            expressions: Vec::new(),
+            ..Table::default()
         });
         name
     }
@@ -330,11 +383,9 @@ impl Schema {
         self.tables.push(Table {
             name,
             columns,
-            indexes: Vec::new(),
             is_view: true,
             is_changeable: true,
-            is_temporary: false,
-            expressions: Vec::new(),
+            ..Table::default()
         });
         Some(sql)
     }

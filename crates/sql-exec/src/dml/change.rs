@@ -1,13 +1,13 @@
 //! The last step of every change: from column values to a stored row.
 
 use catalog::{IndexKind, TriggerEvent, TriggerTiming};
-use sql_expr::EvalContext;
+use sql_expr::{EvalContext, Expr};
 use sql_plan::changes::{Assignment, Sources, ViewRule, WriteRules};
 use sql_plan::errors::{StatementError, transaction_error};
 use sql_plan::foreign_keys::ForeignKeys;
 use sql_plan::table::Table;
 use transaction::TransactionError;
-use types::cast::{self, Context, Target};
+use types::cast::{self, Context, SqlMode, Target};
 use types::time::TimeZone;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
@@ -27,6 +27,8 @@ pub struct RowChanger<'a> {
     /// `IGNORE`: errors of one row become warnings.
     pub ignore: bool,
     foreign_keys: Option<&'a ForeignKeys>,
+    /// Virtual columns whose values need not fit: see [`leaving_unchecked`](Self::leaving_unchecked).
+    unchecked: Vec<usize>,
     key: Vec<u8>,
     row: Vec<u8>,
 }
@@ -46,9 +48,15 @@ impl<'a> RowChanger<'a> {
             ctx,
             ignore,
             foreign_keys: None,
+            unchecked: Vec::new(),
             key: Vec::new(),
             row: Vec::new(),
         }
+    }
+
+    /// Takes what comes nearest, without a word, for values of these virtual columns: MySQL computes them when they are read.
+    pub fn leaving_unchecked(self, unchecked: Vec<usize>) -> RowChanger<'a> {
+        RowChanger { unchecked, ..self }
     }
 
     /// Also keeps these foreign keys whole, unless the session has set `foreign_key_checks` to 0.
@@ -130,11 +138,15 @@ impl<'a> RowChanger<'a> {
 
     /// Converts a value to a column's type by the rules of assignment; 1048 for NULL in a NOT NULL column.
     pub fn assign(&self, column: usize, value: Value) -> SqlResult<Value> {
+        self.assign_by(column, value, |mode| match self.ignore {
+            true => mode.ignoring_errors(),
+            false => mode,
+        })
+    }
+
+    fn assign_by(&self, column: usize, value: Value, mode: impl Fn(SqlMode) -> SqlMode) -> SqlResult<Value> {
         let definition = &self.table.def.columns[column];
-        let mut mode = self.ctx.settings.sql_mode.for_casts();
-        if self.ignore {
-            mode = mode.ignoring_errors();
-        }
+        let mode = mode(self.ctx.settings.sql_mode.for_casts());
         let zone = &self.ctx.settings.time_zone;
         let target = Target {
             column: &definition.name,
@@ -267,6 +279,10 @@ impl<'a> RowChanger<'a> {
                 continue;
             }
             let column = generated.column;
+            if self.unchecked.contains(&column) {
+                values[column] = self.ctx.quietly(|| self.nearest(column, &generated.expr, values));
+                continue;
+            }
             let told = self.ctx.with_warnings(|warnings| warnings.iter().len());
             let value = generated.expr.eval(values, self.ctx);
             let value = value.and_then(|value| self.assign(column, value));
@@ -277,6 +293,18 @@ impl<'a> RowChanger<'a> {
             values[column] = value.map_err(|error| self.told_of_index(column, error))?;
         }
         Ok(())
+    }
+
+    /// The value of an expression in a column, or what stands there for one that is none.
+    fn nearest(&self, column: usize, expr: &Expr, row: &[Value]) -> Value {
+        let definition = &self.table.def.columns[column];
+        let value = expr.eval(row, self.ctx);
+        let value = value.and_then(|value| self.assign_by(column, value, |mode| mode.ignoring_errors()));
+        match value {
+            Ok(Value::Null) | Err(_) if !definition.nullable => cast::implicit_default(&definition.ty),
+            Ok(value) => value,
+            Err(_) => Value::Null,
+        }
     }
 
     /// What is wrong with the value of a key part that is an expression, is told of its index: 3751, 3752, 3907.

@@ -279,10 +279,13 @@ impl<'a> Inserter<'a> {
         Ok(false)
     }
 
-    /// 1364 for a column that is given no value and has no default; without strict mode, its implicit default.
+    /// 1364, of a view 1423, for a column that is given no value and has no default; without strict mode, its implicit default.
     fn without_default(&self, column: usize) -> SqlResult<Value> {
         let definition = &self.plan.table.def.columns[column];
-        let missing = SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name]);
+        let missing = match &self.plan.view {
+            Some(view) => SqlError::new(ErrorKind::NoDefaultForViewField, &[view]),
+            None => SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name]),
+        };
         if self.ctx.settings.sql_mode.is_strict() && !self.plan.ignore {
             return Err(missing);
         }

@@ -6,13 +6,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use governor::stepwise::{Map, Set, Stepwise};
+use sql_api::result::ResultColumn;
 use sql_expr::{Comparison, Expr, OuterRow};
 use sql_plan::access::RangeSpec;
 use sql_plan::access::ranges::key_ranges;
 use sql_plan::query::{BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, RecursivePlan};
 use store::Cursor;
 use transaction::LockPolicy;
-use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
+use types::cast::{self, Context, Target};
+use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TypeKind, Value, Warnings};
 
 use super::json_table::json_rows;
 use super::locking::{locked_rows, outer_rows};
@@ -570,6 +572,38 @@ fn source_rows(
     }
 }
 
+/// A value of a later round in the column that the first part made: what has no room there is an error in strict mode, and else cut.
+fn stored_in(to: &ResultColumn, from: &SqlType, value: Value, ctx: &QueryContext<'_>) -> SqlResult<Value> {
+    let same_kind = from.kind == to.ty.kind;
+    if value.is_null() || same_kind && from.length == to.ty.length && from.decimals == to.ty.decimals {
+        return Ok(value);
+    }
+    let is_strict = ctx.settings.sql_mode.is_strict();
+    // NULL alone makes a column of no width.
+    if to.ty.kind == TypeKind::Null {
+        return match is_strict {
+            true => Err(SqlError::new(ErrorKind::DataTooLong, &[&to.name, &1])),
+            false => Ok(Value::str("")),
+        };
+    }
+    let value = match same_kind {
+        true => value,
+        false => Expr::literal(value, from.clone()).eval_into(&to.ty, &[], ctx)?,
+    };
+    let mut unheard = Warnings::with_limit(1);
+    let mut context = Context {
+        mode: ctx.settings.sql_mode.for_casts(),
+        zone: &ctx.settings.time_zone,
+        now: ctx.now,
+        warnings: &mut unheard,
+    };
+    let target = Target {
+        column: &to.name,
+        row: 1,
+    };
+    cast::assign(value, &to.ty, target, &mut context)
+}
+
 /// WITH RECURSIVE: rounds until one gives nothing new.
 fn recursive_rows(plan: &RecursivePlan, runtime: &Runtime<'_>, ctx: &QueryContext<'_>) -> SqlResult<Rows> {
     let types: Vec<_> = plan.seed.shape.columns.iter().map(|column| &column.ty).collect();
@@ -614,15 +648,15 @@ fn recursive_rows(plan: &RecursivePlan, runtime: &Runtime<'_>, ctx: &QueryContex
         let before = runtime.set_working_rows(plan.working, fresh);
         let next = collect(&plan.step, ctx);
         runtime.restore_working_rows(plan.working, before);
-        // Values take the types of the first part.
         let mut next = next?;
         for row in &mut next {
             governor::tick()?;
-            for ((value, ty), column) in row.iter_mut().zip(&types).zip(&plan.step.shape.columns) {
-                if column.ty.kind != ty.kind {
-                    let source = Expr::literal(std::mem::replace(value, Value::Null), column.ty.clone());
-                    *value = source.eval_into(ty, &[], ctx)?;
-                }
+            for ((value, to), from) in row
+                .iter_mut()
+                .zip(&plan.seed.shape.columns)
+                .zip(&plan.step.shape.columns)
+            {
+                *value = stored_in(to, &from.ty, std::mem::replace(value, Value::Null), ctx)?;
             }
         }
         // What the round kept under its derived tables belongs to that round.

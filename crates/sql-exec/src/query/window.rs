@@ -9,7 +9,7 @@ use sql_expr::aggregate::{Accumulator, write_group_key};
 use sql_expr::sort::{SortKey, compare_keys};
 use sql_expr::{AggregateCall, EvalContext, Expr, ExprKind};
 use sql_plan::limit_value;
-use sql_plan::query::{FrameEdge, WindowKind, WindowPlan};
+use sql_plan::query::{FrameEdge, WindowKind, WindowPlan, is_no_distance};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 /// Fills the slots of all window functions. The rows are left in the order of the last window that has one, as MySQL's are: what
@@ -113,6 +113,11 @@ fn check_numbers(window: &WindowPlan, ctx: &EvalContext<'_>) -> SqlResult<()> {
     }
     let Some(frame) = &window.frame else { return Ok(()) };
     for edge in [&frame.start, &frame.end] {
+        if let FrameEdge::Value(edge) = edge
+            && is_no_distance(&edge.distance.eval(&[], ctx)?)
+        {
+            return Err(SqlError::new(ErrorKind::WindowFrameIllegal, &[&window.name]));
+        }
         if let FrameEdge::Preceding(by) | FrameEdge::Following(by) = edge
             && let Some(value) = parameter(by)?
             && (value.is_null() || is_negative(&value))
@@ -174,7 +179,7 @@ fn partition_values(
         }
         start = end;
     }
-    let numbers = numbers(keyed);
+    let not_null = not_null(keyed);
     let number = |value: usize| Value::UInt(value as u64);
     let mut values = Stepwise::from(Vec::with_capacity(count));
     match &window.kind {
@@ -247,7 +252,7 @@ fn partition_values(
         WindowKind::FirstValue(_) | WindowKind::LastValue(_) | WindowKind::NthValue(..) => {
             for at in 0..count {
                 governor::tick()?;
-                let frame = frame_of(window, keyed, &peers, &numbers, at, rows, ctx)?;
+                let frame = frame_of(window, keyed, &peers, &not_null, at, rows, ctx)?;
                 values.push(frame_value(window, &frame, &row, ctx)?);
             }
         }
@@ -255,7 +260,7 @@ fn partition_values(
             let mut running = Running::new(call);
             for at in 0..count {
                 governor::tick()?;
-                let frame = frame_of(window, keyed, &peers, &numbers, at, rows, ctx)?;
+                let frame = frame_of(window, keyed, &peers, &not_null, at, rows, ctx)?;
                 values.push(running.move_to(frame, &row, ctx)?);
             }
         }
@@ -354,13 +359,26 @@ impl<'w> Running<'w> {
     }
 }
 
-/// The rows whose first sort key is a number: all but the NULLs at one end of the order.
-fn numbers(keyed: &[Keyed]) -> Range<usize> {
-    let is_number = |entry: &Keyed| entry.order.first().and_then(number_of).is_some();
-    if keyed.first().is_some_and(is_number) {
-        return 0..keyed.partition_point(is_number);
+/// The rows whose first sort key is not NULL: the NULLs are at one end of the order.
+fn not_null(keyed: &[Keyed]) -> Range<usize> {
+    let is_value = |entry: &Keyed| entry.order.first().is_some_and(|key| !key.is_null());
+    if keyed.first().is_some_and(is_value) {
+        return 0..keyed.partition_point(is_value);
     }
-    keyed.partition_point(|entry| !is_number(entry))..keyed.len()
+    keyed.partition_point(|entry| !is_value(entry))..keyed.len()
+}
+
+/// How many of the rows, which are in order, a condition on their key holds for from the first one on.
+fn how_many(keys: &[Keyed], holds: impl Fn(&Value) -> SqlResult<bool>) -> SqlResult<usize> {
+    let (mut low, mut high) = (0, keys.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match holds(&keys[middle].order[0])? {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    Ok(low)
 }
 
 /// The rows of the frame around a row.
@@ -368,7 +386,7 @@ fn frame_of(
     window: &WindowPlan,
     keyed: &[Keyed],
     peers: &[(usize, usize)],
-    numbers: &Range<usize>,
+    not_null: &Range<usize>,
     at: usize,
     rows: &[Vec<Value>],
     ctx: &EvalContext<'_>,
@@ -386,28 +404,35 @@ fn frame_of(
                 FrameEdge::UnboundedFollowing => count,
                 FrameEdge::CurrentRow if is_start => peers[at].0,
                 FrameEdge::CurrentRow => peers[at].1,
-                FrameEdge::Preceding(by) | FrameEdge::Following(by) => {
-                    let key = |at: usize| number_of(&keyed[at].order[0]);
-                    let Some(here) = key(at) else {
-                        return Ok(if is_start { peers[at].0 } else { peers[at].1 });
+                FrameEdge::Preceding(_) | FrameEdge::Following(_) => {
+                    return Err(SqlError::internal("a RANGE frame counts no rows"));
+                }
+                // The rows without a value are a frame of their own.
+                FrameEdge::Value(_) if !not_null.contains(&at) => {
+                    if is_start {
+                        peers[at].0
+                    } else {
+                        peers[at].1
+                    }
+                }
+                FrameEdge::Value(edge) => {
+                    let bound = edge.bound.eval(row, ctx)?;
+                    // Out of the range of dates: no row is as far as that.
+                    if bound.is_null() {
+                        return Ok(if is_start { count } else { peers[at].1 });
+                    }
+                    let keys = &keyed[not_null.clone()];
+                    let holds = |test: &Expr, key: &Value| -> SqlResult<bool> {
+                        Ok(test.eval_bool(&[key.clone(), bound.clone()], ctx)? == Some(true))
                     };
-                    let distance = number_of(&by.eval(row, ctx)?).unwrap_or(0.0);
-                    let forward = matches!(edge, FrameEdge::Following(_)) != window.order[0].descending;
-                    let bound = if forward { here + distance } else { here - distance };
-                    let descending = window.order[0].descending;
-                    let before = |value: f64| if descending { value > bound } else { value < bound };
-                    let beyond = |value: f64| if descending { value < bound } else { value > bound };
-                    // NULLs, at one end of the order, are no numbers: they are in no such frame.
-                    let keys = &keyed[numbers.clone()];
-                    let is = |test: &dyn Fn(f64) -> bool, entry: &Keyed| number_of(&entry.order[0]).is_some_and(test);
                     match is_start {
-                        true => match keys.partition_point(|entry| is(&before, entry)) {
+                        true => match how_many(keys, |key| holds(&edge.before, key))? {
                             none if none == keys.len() => count,
-                            first => numbers.start + first,
+                            first => not_null.start + first,
                         },
-                        false => match keys.partition_point(|entry| !is(&beyond, entry)) {
+                        false => match how_many(keys, |key| holds(&edge.behind, key).map(|is_behind| !is_behind))? {
                             0 => 0,
-                            end => numbers.start + end,
+                            end => not_null.start + end,
                         },
                     }
                 }
@@ -424,6 +449,7 @@ fn frame_of(
             FrameEdge::CurrentRow => at,
             FrameEdge::Preceding(by) => at - limit_of(by, row, ctx)? as i128,
             FrameEdge::Following(by) => at + limit_of(by, row, ctx)? as i128,
+            FrameEdge::Value(_) => return Err(SqlError::internal("a ROWS frame is no distance of values")),
         })
     };
     let start = edge(&frame.start)?.clamp(0, count as i128) as usize;
@@ -432,17 +458,6 @@ fn frame_of(
         end => (edge(end)? + 1).clamp(0, count as i128) as usize,
     };
     Ok(start..end.max(start))
-}
-
-fn number_of(value: &Value) -> Option<f64> {
-    match value {
-        Value::Int(v) => Some(*v as f64),
-        Value::UInt(v) => Some(*v as f64),
-        Value::Double(v) => Some(*v),
-        Value::Float(v) => Some(f64::from(*v)),
-        Value::Decimal(v) => Some(v.to_f64()),
-        _ => None,
-    }
 }
 
 /// A count of rows.

@@ -75,12 +75,17 @@ impl Binder<'_> {
     }
 
     pub(super) fn date_arith(&mut self, tree: &ast::DateArith) -> SqlResult<Expr> {
-        let name = match tree.op {
+        let (date, amount) = (self.bind(&tree.date)?, self.bind(&tree.amount)?);
+        self.date_moved(tree.op, date, amount, tree.unit)
+    }
+
+    /// `date + INTERVAL amount unit`, or less it.
+    pub fn date_moved(&self, op: DateOp, date: Expr, amount: Expr, of: IntervalUnit) -> SqlResult<Expr> {
+        let name = match op {
             DateOp::Add => "DATE_ADD",
             DateOp::Sub => "DATE_SUB",
         };
-        let (date, amount) = (self.bind(&tree.date)?, self.bind(&tree.amount)?);
-        self.native_bound(name, vec![date, amount, unit(tree.unit)])
+        self.native_bound(name, vec![date, amount, unit(of)])
     }
 
     pub(super) fn extract(&mut self, tree: &ast::Extract) -> SqlResult<Expr> {

@@ -28,7 +28,13 @@ pub fn cast(
         TypeKind::DateTime => Ok(match real_parts(&value, ctx)? {
             None => Value::Null,
             Some(v) if truncates(ctx) => Value::DateTime(v.truncate(to.decimals)),
-            Some(v) => v.round(to.decimals).map_or(Value::Null, Value::DateTime),
+            Some(v) => match v.round(to.decimals) {
+                Some(rounded) => Value::DateTime(rounded),
+                None => {
+                    ctx.warn(types::cast::overflow())?;
+                    Value::Null
+                }
+            },
         }),
         TypeKind::Time if truncates(ctx) => {
             Ok(to_time(&value, ctx)?.map_or(Value::Null, |v| Value::Time(v.truncate(to.decimals))))
@@ -43,7 +49,7 @@ fn truncates(ctx: &EvalContext<'_>) -> bool {
 
 /// As [`real_parts`], of the date alone: a number is YYMMDD however small it is, so that 3 is the third of no month of 2000.
 pub fn real_date(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Date>> {
-    const DAYS: f64 = 100.0;
+    const DAYS: f64 = 101.0;
     let number = match value {
         Value::Int(number) => *number as f64,
         Value::UInt(number) => *number as f64,
@@ -55,16 +61,12 @@ pub fn real_date(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Date>
     if !(0.0..DAYS).contains(&number) {
         return Ok(real_parts(value, ctx)?.map(|datetime| datetime.date));
     }
-    let day = number as u8;
+    let (month, day) = (number as u8 / 100, number as u8 % 100);
     if day > 31 || ctx.settings.sql_mode.has(SqlMode::NO_ZERO_IN_DATE) {
         ctx.warn(incorrect_datetime(value))?;
         return Ok(None);
     }
-    Ok(Some(Date {
-        year: 2000,
-        month: 0,
-        day,
-    }))
+    Ok(Some(Date { year: 2000, month, day }))
 }
 
 /// As a date with time; one without month or day is NULL with warning 1292 under NO_ZERO_IN_DATE.

@@ -320,9 +320,14 @@ fn format_number(args: &Args<'_>) -> SqlResult<Value> {
         _ => {
             let number = round_double(args.double(0)?, i32::from(decimals), false);
             let decimal: Decimal = convert::double_to_decimal(number);
-            match decimal.round(decimals) {
+            let printed = match decimal.round(decimals) {
                 Ok(rounded) if number.abs() < 1e60 => rounded.to_string(),
                 _ => format!("{number:.*}", usize::from(decimals)),
+            };
+            // A double keeps its sign where it is rounded to zero.
+            match number.is_sign_negative() && !printed.starts_with('-') {
+                true => format!("-{printed}"),
+                false => printed,
             }
         }
     };

@@ -51,7 +51,7 @@ pub use json_table::{JsonLevel, JsonTableColumn, JsonTablePlan, OnEmpty, OnError
 pub use read_items::ReadItems;
 pub use select::{Grouping, SelectPlan};
 pub use subquery::SubqueryPlan;
-pub use window::{FrameEdge, WindowKind, WindowPlan};
+pub use window::{FrameEdge, WindowKind, WindowPlan, is_no_distance};
 
 /// A planned query.
 #[derive(Debug)]

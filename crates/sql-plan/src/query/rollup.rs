@@ -50,30 +50,41 @@ impl Rollup {
 
     /// Lets an expression over groups read the slots of the keys; 3602 for another argument of GROUPING.
     pub fn replace_keys(self, expr: &mut Expr, keys: &[Expr]) -> SqlResult<()> {
-        let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
+        let names: Vec<String> = keys.iter().map(name_of).collect();
+        // A whole number is a key where it is all of the item: inside of it stands for itself, as an argument that is counted by.
+        let is_number = |key: &Expr| key.is_constant() && key.ty.kind.is_integer();
         let key_of = |node: &Expr| {
-            let name = node.to_string();
-            let known = |(key, known): (&Expr, &String)| !key.is_constant() && *known == name;
+            let name = name_of(node);
+            let known = |(key, known): (&Expr, &String)| !is_number(key) && *known == name;
             keys.iter().zip(&names).position(known)
         };
+        let as_key = |key: usize, node: &Expr| Expr {
+            coercibility: node.coercibility,
+            ty: SqlType {
+                nullable: true,
+                ..node.ty.clone()
+            },
+            ..Expr::column(self.value_slot(key), names[key].as_str(), node.ty.clone())
+        };
+        let whole = name_of(expr);
+        let mut pairs = keys.iter().zip(&names);
+        if let Some(key) = pairs.position(|(key, known)| is_number(key) && *known == whole) {
+            *expr = as_key(key, expr);
+            return Ok(());
+        }
         let mut wrong = None;
         expr.transform(&mut |node| {
             if let Some(call) = grouping_call(node) {
                 for (at, argument) in call.args.iter_mut().enumerate() {
-                    // A constant is a key here, and itself elsewhere.
-                    let name = argument.to_string();
+                    // A whole number is a key here, too.
+                    let name = name_of(argument);
                     match names.iter().position(|known| *known == name) {
                         Some(key) => *argument = Expr::column(self.mark_slot(key), "", SqlType::bigint()),
                         None => wrong = wrong.or(Some(at + 1)),
                     }
                 }
             } else if let Some(key) = key_of(node) {
-                let column = Expr::column(self.value_slot(key), names[key].as_str(), node.ty.clone());
-                *node = Expr {
-                    coercibility: node.coercibility,
-                    ..column
-                };
-                node.ty.nullable = true;
+                *node = as_key(key, node);
             } else if !matches!(node.kind, ExprKind::Column(_) | ExprKind::Literal(_)) {
                 // Its operands may be NULL now.
                 node.ty.nullable = true;
@@ -84,6 +95,17 @@ impl Rollup {
             Some(at) => Err(SqlError::new(ErrorKind::FieldInGroupingNotGroupBy, &[&at])),
         }
     }
+}
+
+/// What makes an expression the same as another. Each parameter is one of its own.
+fn name_of(expr: &Expr) -> String {
+    let mut name = expr.to_string();
+    expr.walk(&mut |node| {
+        if let ExprKind::Param(number) = node.kind {
+            name += &format!(" ?{number}");
+        }
+    });
+    name
 }
 
 /// 1111 for GROUPING without a rollup.

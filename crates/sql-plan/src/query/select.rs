@@ -166,8 +166,8 @@ fn plan_select(
         check_full_group_by(scope, &keys, &fixed, &items, &order, !select.group_by.is_empty())?;
     }
     used_beside.extend(order.iter().flat_map(|key| key.expr.referenced_columns()));
-    // Constants do not order anything.
-    order.retain(|key| !key.expr.is_constant() || key.expr.has_window());
+    // Constants do not order anything, but for those that a rollup sums over.
+    order.retain(|key| select.rollup || !key.expr.is_constant() || key.expr.has_window());
     if select.rollup && keys.len() > KEYS_OF_ROLLUP_MAX {
         return Err(SqlError::new(ErrorKind::RollupTooLong, &[&KEYS_OF_ROLLUP_MAX]));
     }

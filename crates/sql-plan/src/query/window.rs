@@ -1,9 +1,9 @@
 //! Window functions: bound to what the executor computes per partition.
 
-use parser::ast::{self, FrameBound, FrameUnit, Over, WindowFn};
+use parser::ast::{self, DateOp, FrameBound, FrameUnit, Over, WindowFn};
 use sql_expr::sort::SortKey;
-use sql_expr::{AggregateCall, AggregateFunction, Binder, Expr, ExprKind};
-use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind};
+use sql_expr::{AggregateCall, AggregateFunction, ArithmeticOp, Binder, CompareOp, Expr, ExprKind};
+use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::scope::QueryScope;
 
@@ -77,6 +77,21 @@ pub enum FrameEdge {
     CurrentRow,
     Following(Expr),
     UnboundedFollowing,
+    /// RANGE: where the rows of a value begin or end.
+    Value(Box<ValueEdge>),
+}
+
+/// A value that is so far from the current row's, and how the keys of other rows compare with it.
+#[derive(Debug, Clone)]
+pub struct ValueEdge {
+    /// How far: a constant.
+    pub distance: Expr,
+    /// The value, from the current row.
+    pub bound: Expr,
+    /// Whether the key in slot 0 comes before the value in slot 1.
+    pub before: Expr,
+    /// Whether it comes behind it.
+    pub behind: Expr,
 }
 
 /// Binds a call with OVER and keeps it in the scope; a placeholder stands for its value until the slots are known.
@@ -208,7 +223,7 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
     let frame = spec
         .frame
         .as_ref()
-        .map(|frame| bind_frame(scope, frame, &order))
+        .map(|frame| bind_frame(scope, name, frame, &order))
         .transpose()?;
     Ok(WindowPlan {
         name: name.to_owned(),
@@ -263,7 +278,12 @@ fn resolve(scope: &QueryScope<'_, '_, '_>, over: &Over) -> SqlResult<ast::Window
     Ok(spec)
 }
 
-fn bind_frame(scope: &mut QueryScope<'_, '_, '_>, frame: &ast::Frame, order: &[SortKey]) -> SqlResult<Frame> {
+fn bind_frame(
+    scope: &mut QueryScope<'_, '_, '_>,
+    window: &str,
+    frame: &ast::Frame,
+    order: &[SortKey],
+) -> SqlResult<Frame> {
     if frame.exclude.is_some() {
         return Err(SqlError::not_supported("EXCLUDE"));
     }
@@ -271,30 +291,107 @@ fn bind_frame(scope: &mut QueryScope<'_, '_, '_>, frame: &ast::Frame, order: &[S
         return Err(SqlError::not_supported("GROUPS"));
     }
     let mut edge = |bound: &FrameBound| {
-        let offset = |scope: &mut QueryScope<'_, '_, '_>, offset: &ast::FrameOffset| match offset {
-            ast::FrameOffset::Rows(rows) => Ok(bind_all(scope, std::slice::from_ref(rows))?.remove(0)),
-            ast::FrameOffset::Interval(..) => Err(SqlError::not_supported("INTERVAL in a window frame")),
+        let (offset, side) = match bound {
+            FrameBound::UnboundedPreceding => return Ok(FrameEdge::UnboundedPreceding),
+            FrameBound::CurrentRow => return Ok(FrameEdge::CurrentRow),
+            FrameBound::UnboundedFollowing => return Ok(FrameEdge::UnboundedFollowing),
+            FrameBound::Preceding(offset) => (offset, Side::Preceding),
+            FrameBound::Following(offset) => (offset, Side::Following),
         };
-        Ok::<_, SqlError>(match bound {
-            FrameBound::UnboundedPreceding => FrameEdge::UnboundedPreceding,
-            FrameBound::Preceding(by) => FrameEdge::Preceding(offset(scope, by)?),
-            FrameBound::CurrentRow => FrameEdge::CurrentRow,
-            FrameBound::Following(by) => FrameEdge::Following(offset(scope, by)?),
-            FrameBound::UnboundedFollowing => FrameEdge::UnboundedFollowing,
-        })
+        if frame.unit == FrameUnit::Range {
+            return bind_value_edge(scope, window, offset, side, order);
+        }
+        match (offset, side) {
+            (ast::FrameOffset::Interval(..), _) => Err(SqlError::new(ErrorKind::WindowRowsInterval, &[&window])),
+            (ast::FrameOffset::Rows(rows), side) => {
+                let rows = bind_all(scope, std::slice::from_ref(rows))?.remove(0);
+                Ok(match side {
+                    Side::Preceding => FrameEdge::Preceding(rows),
+                    Side::Following => FrameEdge::Following(rows),
+                })
+            }
+        }
     };
     let start = edge(&frame.start)?;
     let end = frame.end.as_ref().map_or(Ok(FrameEdge::CurrentRow), edge)?;
-    let has_offset = |edge: &FrameEdge| matches!(edge, FrameEdge::Preceding(_) | FrameEdge::Following(_));
-    let numeric = order.len() == 1 && (order[0].expr.ty.kind.is_numeric() || order[0].expr.ty.kind == TypeKind::Null);
-    if frame.unit == FrameUnit::Range && (has_offset(&start) || has_offset(&end)) && !numeric {
-        return Err(SqlError::not_supported("RANGE with an offset over this ORDER BY"));
-    }
     Ok(Frame {
         unit: frame.unit,
         start,
         end,
     })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Preceding,
+    Following,
+}
+
+/// `n PRECEDING` of a RANGE frame: the one key of the window less the number or INTERVAL, or more where the order is descending.
+fn bind_value_edge(
+    scope: &mut QueryScope<'_, '_, '_>,
+    window: &str,
+    offset: &ast::FrameOffset,
+    side: Side,
+    order: &[SortKey],
+) -> SqlResult<FrameEdge> {
+    let refused = |kind: ErrorKind| Err(SqlError::new(kind, &[&window]));
+    let [key] = order else {
+        return refused(ErrorKind::WindowRangeOrderType);
+    };
+    let is_dated = key.expr.ty.kind.is_temporal();
+    let is_number = key.expr.ty.kind.is_numeric() || key.expr.ty.kind == TypeKind::Year;
+    let (amount, unit) = match offset {
+        _ if key.expr.is_volatile() || !is_dated && !is_number => return refused(ErrorKind::WindowRangeOrderType),
+        ast::FrameOffset::Rows(_) if is_dated => return refused(ErrorKind::WindowRangeTemporal),
+        ast::FrameOffset::Interval(..) if !is_dated => return refused(ErrorKind::WindowRangeNumeric),
+        ast::FrameOffset::Rows(amount) => (amount, None),
+        ast::FrameOffset::Interval(amount, unit) => (amount, Some(*unit)),
+    };
+    let distance = bind_all(scope, std::slice::from_ref(amount))?.remove(0);
+    if !distance.is_constant() {
+        return refused(ErrorKind::WindowRangeNotConstant);
+    }
+    if distance.as_literal().is_some_and(is_no_distance) {
+        return refused(ErrorKind::WindowFrameIllegal);
+    }
+    let (ctx, options) = (scope.planner.ctx, scope.planner.options());
+    let binder = Binder::new(scope, ctx, options);
+    let is_less = (side == Side::Preceding) != key.descending;
+    let (value, by) = (key.expr.clone(), distance.clone());
+    let bound = match (unit, is_less) {
+        (None, true) => binder.arithmetic(ArithmeticOp::Sub, value, by),
+        (None, false) => binder.arithmetic(ArithmeticOp::Add, value, by),
+        (Some(unit), true) => binder.date_moved(DateOp::Sub, value, by, unit)?,
+        (Some(unit), false) => binder.date_moved(DateOp::Add, value, by, unit)?,
+    };
+    let compared = |op: CompareOp| {
+        let slot = |slot: usize, expr: &Expr| Expr::column(slot, "", expr.ty.clone());
+        binder.comparison(op, slot(0, &key.expr), slot(1, &bound))
+    };
+    let (before, behind) = match key.descending {
+        false => (compared(CompareOp::Lt)?, compared(CompareOp::Gt)?),
+        true => (compared(CompareOp::Gt)?, compared(CompareOp::Lt)?),
+    };
+    Ok(FrameEdge::Value(Box::new(ValueEdge {
+        distance,
+        bound,
+        before,
+        behind,
+    })))
+}
+
+/// Whether the end of a frame cannot be so far away: NULL, or a number or an interval below zero.
+pub fn is_no_distance(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Int(number) => *number < 0,
+        Value::Double(number) => *number < 0.0,
+        Value::Float(number) => *number < 0.0,
+        Value::Decimal(number) => number.is_negative(),
+        Value::Str(text) => text.trim_start().starts_with('-'),
+        _ => false,
+    }
 }
 
 /// Puts the slots of window functions in place of their placeholders.

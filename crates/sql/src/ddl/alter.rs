@@ -309,6 +309,10 @@ impl Altered {
                 if ty.kind.is_lob() || ty.kind == TypeKind::Json {
                     return Err(SqlError::new(ErrorKind::BlobCantHaveDefault, &[&column.as_str()]));
                 }
+                if self.builder.def.columns[at].generated.is_some() {
+                    let names: [&dyn std::fmt::Display; 2] = [&"DEFAULT", &"generated column"];
+                    return Err(SqlError::new(ErrorKind::WrongUsage, &names));
+                }
                 let default = self.builder.default_of(column, default, &ty)?;
                 self.builder.def.columns[at].default = Some(default);
             }

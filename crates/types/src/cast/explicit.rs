@@ -1,7 +1,7 @@
 //! `CAST(value AS type)` and `CONVERT(value, type)`.
 
 use super::number::{Integer, to_decimal, to_f64, to_integer};
-use super::temporal::{to_datetime, to_time};
+use super::temporal::{overflow, to_datetime, to_time};
 use super::{Context, truncated};
 use crate::decimal::Decimal;
 use crate::error::{ErrorKind, SqlError, SqlResult};
@@ -34,10 +34,11 @@ pub fn cast(value: Value, ty: &SqlType, cx: &mut Context<'_>) -> SqlResult<Value
             None => Value::Null,
         },
         TypeKind::DateTime | TypeKind::Timestamp => {
-            match to_datetime(value.as_ref(), cx).and_then(|v| v.round(ty.decimals)) {
-                Some(v) => Value::DateTime(v),
-                None => Value::Null,
+            let rounded = to_datetime(value.as_ref(), cx).map(|v| v.round(ty.decimals));
+            if rounded == Some(None) {
+                cx.warnings.warn(overflow());
             }
+            rounded.flatten().map_or(Value::Null, Value::DateTime)
         }
         TypeKind::Time => match to_time(value.as_ref(), cx) {
             Some(v) => Value::Time(v.round(ty.decimals)),

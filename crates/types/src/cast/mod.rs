@@ -13,7 +13,7 @@ mod temporal;
 pub use assign::{assign, forgiven_null, implicit_default, shown_start};
 pub use explicit::cast;
 pub use number::{Integer, to_bool, to_decimal, to_f64, to_integer};
-pub use temporal::{to_date, to_datetime, to_time};
+pub use temporal::{overflow, to_date, to_datetime, to_time};
 
 use crate::error::{ErrorKind, SqlError, SqlResult, Warnings};
 use crate::time::{DateRules, TimeZone, UnixTime};

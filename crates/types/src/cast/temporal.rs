@@ -72,6 +72,11 @@ pub(super) fn bad(type_name: &str, value: ValueRef<'_>) -> crate::SqlError {
     crate::SqlError::with_message(crate::ErrorKind::TruncatedWrongValue, text)
 }
 
+/// 1441: a date and time that is rounded to one beyond the year 9999.
+pub fn overflow() -> crate::SqlError {
+    crate::SqlError::new(crate::ErrorKind::DatetimeFunctionOverflow, &[&"datetime"])
+}
+
 pub(super) fn read_datetime(value: ValueRef<'_>, rules: DateRules, cx: &Context<'_>) -> Reading<ParsedDateTime> {
     let plain = |value, date_only| ParsedDateTime {
         value,

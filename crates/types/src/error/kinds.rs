@@ -616,9 +616,15 @@ errors! {
     UnsupportedGrantAs = 3835 "HY000" "GRANT ... AS is currently supported only for global privileges.";
     PartialRevokesExist = 3896 "HY000" "At least one partial revoke exists on a database. The system variable '@@partial_revokes' must be set to ON.";
     DynamicPrivilegeNotRegistered = 3929 "HY000" "Dynamic privilege '%' is not registered with the server.";
+    NoDefaultForViewField = 1423 "HY000" "Field of view '%' underlying table doesn't have a default value";
     ViewNoExplain = 1345 "HY000" "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table";
     NoSuchDb = 3503 "42Y07" "Database '%' doesn't exist";
     WindowFrameIllegal = 3586 "HY000" "Window '%': frame start or end is negative, NULL or of non-integral type";
+    WindowRangeOrderType = 3587 "HY000" "Window '%' with RANGE N PRECEDING/FOLLOWING frame requires exactly one deterministic ORDER BY expression, of numeric or temporal type";
+    WindowRangeTemporal = 3588 "HY000" "Window '%' with RANGE frame has ORDER BY expression of datetime type. Only INTERVAL bound value allowed.";
+    WindowRangeNumeric = 3589 "HY000" "Window '%' with RANGE frame has ORDER BY expression of numeric type, INTERVAL bound value not allowed.";
+    WindowRangeNotConstant = 3590 "HY000" "Window '%' has a non-constant frame bound.";
+    WindowRowsInterval = 3596 "HY000" "Window '%': INTERVAL can only be used with RANGE frames.";
     WindowIllegalOrderBy = 3592 "HY000" "Window '%': ORDER BY or PARTITION BY uses legacy position indication which is not supported, use expression.";
     CharacterSetMismatch = 3995 "HY000" "Character set '%' cannot be used in conjunction with '%' in call to %.";
     CteRecursiveNotUnion = 4114 "HY000" "Recursive table reference in EXCEPT or INTERSECT operand is not allowed.";

@@ -23,6 +23,9 @@ struct Digits {
 
 /// Appends the shortest text that reads back as `v`. NaN and infinity, which SQL does not have, print as 0.
 pub fn write_double(v: f64, out: &mut Vec<u8>) {
+    if v == 0.0 && v.is_sign_negative() {
+        return out.extend_from_slice(b"-0");
+    }
     if v == v.trunc() && v.abs() < 1e15 {
         return super::write_i64(v as i64, out);
     }
@@ -174,7 +177,7 @@ mod tests {
     fn as_mysql_prints() {
         for (v, text) in [
             (0.0, "0"),
-            (-0.0, "0"),
+            (-0.0, "-0"),
             (0.1, "0.1"),
             (0.1 + 0.2, "0.30000000000000004"),
             (1.0 / 3.0, "0.3333333333333333"),

@@ -358,7 +358,17 @@ impl Fields {
                 day: 1,
                 ..date
             };
-            date = Date::from_days(first.to_days() + i64::from(day) - 1).filter(|date| date.year > 0)?;
+            date = match (date.year, day) {
+                // The year that nothing told is as long as the one after it.
+                (0, ..=365) => Date {
+                    year: 0,
+                    ..Date::from_days(Date { year: 1, ..first }.to_days() + i64::from(day) - 1)?
+                },
+                _ => Date::from_days(first.to_days() + i64::from(day) - 1)?,
+            };
+            if date.year == 0 && !rules.zero_date {
+                return None;
+            }
         }
         if let (Some((week, start)), Some(weekday)) = (self.week, self.weekday) {
             date = self.date_of_week(week, start, weekday)?;

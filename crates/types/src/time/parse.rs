@@ -192,7 +192,7 @@ impl DateTime {
                 return None;
             }
             if found == 0 {
-                year_len = n;
+                year_len = if delimited { n } else { year_digits };
             }
             parts[found] = value;
             found += 1;

@@ -198,6 +198,14 @@ impl SchemaChange<'_> {
         let added = crate::plan::added_values(&plan, new, sources)?;
         // Expressions see the other columns of the row: literals and kept values come first.
         let is_expression = |&column: &usize| sources[column].is_none() && added[column].is_expression();
+        // A virtual column is not looked at before it is read, unless an index is over it.
+        let is_unchecked = |&column: &usize| {
+            let mut parts = new.def.indexes.iter().flat_map(|index| &index.parts);
+            let has_index = parts.any(|part| part.column == column);
+            let definition = &new.def.columns[column];
+            definition.is_virtual() && !definition.hidden && !has_index
+        };
+        let unchecked: Vec<usize> = (0..sources.len()).filter(is_unchecked).collect();
         let (expressions, mut order): (Vec<_>, Vec<_>) = (0..sources.len()).partition(is_expression);
         order.extend(expressions);
         let mut cursor = Cursor::forward(KeyRange::all());
@@ -220,7 +228,8 @@ impl SchemaChange<'_> {
             transaction.borrow_mut().begin_claims();
             let runtime = self.runtime.with_transaction(&transaction);
             let eval = ctx.eval();
-            let mut changer = RowChanger::new(new, &rules, &runtime, &eval, false);
+            let changer = RowChanger::new(new, &rules, &runtime, &eval, false);
+            let mut changer = changer.leaving_unchecked(unchecked.clone());
             for old_values in &batch {
                 governor::tick()?;
                 copied += 1;
@@ -267,10 +276,12 @@ impl SchemaChange<'_> {
             Value::Timestamp(moment) => Value::DateTime(changer.ctx.settings.time_zone.to_local(moment)),
             value => value,
         };
-        // A column becomes one of documents by the texts of its values.
+        // A column becomes one of documents by the texts of its values, and documents become what their texts are.
         let value = match value {
-            Value::Null | Value::Bytes(_) | Value::Json(_) => value,
-            value if definition.ty.kind == TypeKind::Json => Value::from(&*convert::to_text(&value)),
+            Value::Null | Value::Bytes(_) => value,
+            value if (definition.ty.kind == TypeKind::Json) != matches!(value, Value::Json(_)) => {
+                Value::from(&*convert::to_text(&value))
+            }
             value => value,
         };
         let nullability_alone = before.is_some_and(|before| {

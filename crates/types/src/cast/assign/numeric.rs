@@ -5,19 +5,21 @@ use crate::cast::explicit::has_fixed_digits;
 use crate::cast::number::{is_blank, rounded_temporal_number, to_decimal, to_f64, to_integer};
 use crate::cast::{Context, Target};
 use crate::decimal::Decimal;
-use crate::error::{SqlResult, Warnings};
+use crate::error::{SqlError, SqlResult, Warnings};
 use crate::number::{parse_double, parse_rounded_integer};
 use crate::sql_type::{SqlType, TypeKind};
 use crate::value::{Bit, Value, ValueRef};
 
 pub(super) fn integer(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx: &mut Context<'_>) -> SqlResult<Value> {
-    let wide = whole_number(value, target, cx)?;
+    let (wide, flaw) = whole_number(value, target, cx);
     let (min, max) = ty.integer_range();
     let clamped = wide.clamp(min, max);
     // A negative number is out of range even where rounding makes it zero.
     let negative = ty.unsigned && matches!(value, ValueRef::Decimal(v) if v.is_negative());
     if clamped != wide || negative {
         cx.complain(out_of_range(target))?;
+    } else if let Some(flaw) = flaw {
+        cx.complain(flaw)?;
     }
     Ok(if ty.unsigned {
         Value::UInt(clamped as u64)
@@ -26,9 +28,10 @@ pub(super) fn integer(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx:
     })
 }
 
-/// The value rounded to an integer; beyond 64 bits anything that is out of every range.
-fn whole_number(value: ValueRef<'_>, target: Target<'_>, cx: &mut Context<'_>) -> SqlResult<i128> {
-    Ok(match value {
+/// The value rounded to an integer, and what is wrong with a text; beyond 64 bits anything that is out of every range.
+fn whole_number(value: ValueRef<'_>, target: Target<'_>, cx: &mut Context<'_>) -> (i128, Option<SqlError>) {
+    let mut flaw = None;
+    let number = match value {
         ValueRef::Int(v) => v.into(),
         ValueRef::UInt(v) => v.into(),
         ValueRef::Float(v) => f64::from(v).round_ties_even() as i128,
@@ -44,9 +47,9 @@ fn whole_number(value: ValueRef<'_>, target: Target<'_>, cx: &mut Context<'_>) -
             let text = value.text_bytes();
             let parsed = parse_rounded_integer(&text);
             if parsed.consumed == 0 {
-                cx.complain(incorrect("integer", value, target))?;
+                flaw = Some(incorrect("integer", value, target));
             } else if !is_blank(&text[parsed.consumed..]) {
-                cx.complain(data_truncated(target))?;
+                flaw = Some(data_truncated(target));
             }
             let magnitude = if parsed.overflow {
                 i128::MAX
@@ -58,7 +61,8 @@ fn whole_number(value: ValueRef<'_>, target: Target<'_>, cx: &mut Context<'_>) -
         ValueRef::Date(_) | ValueRef::Time(_) | ValueRef::DateTime(_) => rounded_temporal_number(value).into(),
         ValueRef::Timestamp(v) => rounded_temporal_number(ValueRef::DateTime(cx.zone.to_local(v))).into(),
         other => to_integer(other, cx.warnings).as_i128(),
-    })
+    };
+    (number, flaw)
 }
 
 pub(super) fn decimal(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx: &mut Context<'_>) -> SqlResult<Value> {

@@ -2,7 +2,7 @@
 
 use super::{data_truncated, incorrect, out_of_range};
 use crate::cast::number::{is_blank, to_integer};
-use crate::cast::temporal::{Reading, read_datetime, read_time};
+use crate::cast::temporal::{Reading, overflow, read_datetime, read_time};
 use crate::cast::{Context, Target};
 use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::number::parse_rounded_integer;
@@ -10,8 +10,16 @@ use crate::sql_type::SqlType;
 use crate::time::{Date, DateRules, DateTime, ParsedDateTime, Time, UnixTime};
 use crate::value::{Value, ValueRef};
 
-/// 1292 under the text of 1366: `Incorrect date value: 'abc' for column 'c' at row 1`.
+/// 1292 under the text of 1366: `Incorrect date value: 'abc' for column 'c' at row 1`; of a document 3156.
 fn bad(type_name: &str, value: ValueRef<'_>, target: Target<'_>) -> SqlError {
+    if let ValueRef::Json(_) = value {
+        let shown = match type_name {
+            "datetime" => "DATETIME/TIMESTAMP".to_owned(),
+            name => name.to_uppercase(),
+        };
+        let names: [&dyn std::fmt::Display; 3] = [&shown, &target.column, &target.row];
+        return SqlError::new(ErrorKind::InvalidJsonValueForCast, &names);
+    }
     let text = incorrect(type_name, value, target);
     SqlError::with_message(ErrorKind::TruncatedWrongValue, text.message())
 }
@@ -104,6 +112,7 @@ fn round(
     match v.round(ty.decimals) {
         Some(rounded) => Ok(rounded),
         None => {
+            cx.complain(overflow())?;
             complain("datetime", value, out_of_range(target), target, cx)?;
             Ok(DateTime {
                 date: Date::ZERO,
