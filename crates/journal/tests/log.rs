@@ -201,6 +201,16 @@ fn what_is_kept_behind_an_entry_is_counted_in_bytes() {
                 );
             }
         }
+        for start in first..60 {
+            for bytes in [0, 47, 500, 1 << 20] {
+                let after = |index: u64| reader.bytes_after(index.checked_sub(1));
+                let is_within = |&end: &u64| after(start) - after(end) <= bytes;
+                let expected = (start + 1..=60).rev().find(is_within).unwrap_or(start + 1);
+                let end = reader.end_within(start, 60, bytes);
+                assert_eq!(end, expected, "{bytes} from {start} on");
+                assert_eq!(reader.end_within(start, start + 1, bytes), start + 1);
+            }
+        }
         journal.purge(entries[19].id).unwrap();
     }
 }

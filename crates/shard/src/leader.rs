@@ -179,7 +179,7 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     let raft = Raft::new(
         node_id,
         config,
-        Ways::new(peers, bytes_per_second, shared.progress.clone()),
+        Ways::new(peers, bytes_per_second, shared.progress.clone(), has_threads),
         log,
         machine,
     )

@@ -87,14 +87,17 @@ pub(crate) struct Ways {
     /// At which checkpoints are sent at most; 0: as fast as it goes.
     bytes_per_second: u64,
     progress: Arc<Progress>,
+    /// Whether there may be threads for what takes long.
+    has_threads: bool,
 }
 
 impl Ways {
-    pub fn new(peers: Arc<dyn Peers>, bytes_per_second: u64, progress: Arc<Progress>) -> Ways {
+    pub fn new(peers: Arc<dyn Peers>, bytes_per_second: u64, progress: Arc<Progress>, has_threads: bool) -> Ways {
         Ways {
             peers,
             bytes_per_second,
             progress,
+            has_threads,
         }
     }
 }
@@ -107,6 +110,7 @@ pub(crate) struct Way {
     role: Role,
     bytes_per_second: u64,
     progress: Arc<Progress>,
+    has_threads: bool,
     catching_up: CatchingUp,
 }
 
@@ -163,6 +167,7 @@ impl RaftNetworkFactory<Consensus> for Ways {
             role: member.role,
             bytes_per_second: self.bytes_per_second,
             progress: self.progress.clone(),
+            has_threads: self.has_threads,
             catching_up: CatchingUp::default(),
         }
     }
@@ -272,7 +277,7 @@ impl RaftNetworkV2<Consensus> for Way {
 
 /// What a checkpoint is read from on its way.
 enum Sent {
-    File(Arc<dyn File>),
+    File(Opened<Arc<dyn File>>),
     Bytes(Vec<u8>),
 }
 
@@ -280,12 +285,32 @@ impl Sent {
     /// So many bytes, which are there.
     fn part(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         match self {
-            Sent::File(file) => {
+            Sent::File(Opened { file, .. }) => {
                 let mut bytes = vec![0; length];
+                let file = file.as_ref().expect("it is open");
                 file.read_exact_at(&mut bytes, offset)?;
                 Ok(bytes)
             }
             Sent::Bytes(bytes) => Ok(bytes[offset as usize..][..length].to_vec()),
+        }
+    }
+}
+
+/// The file of a checkpoint. By its end there may be a newer one, and this one removed: whoever closes it last gives its blocks back, which takes
+/// longer for some gigabytes than the others wait for their leader. So another thread does that.
+struct Opened<F: Send + 'static> {
+    file: Option<F>,
+    has_threads: bool,
+}
+
+impl<F: Send + 'static> Drop for Opened<F> {
+    fn drop(&mut self) {
+        let file = self.file.take();
+        if self.has_threads {
+            // Without a thread it is closed here.
+            let _ = std::thread::Builder::new()
+                .name("closer".into())
+                .spawn(move || drop(file));
         }
     }
 }
@@ -308,7 +333,10 @@ impl Way {
             return Err(unreachable(&"there is no checkpoint to send"));
         };
         let (file, length) = match self.role {
-            Role::Data => (Sent::File(file), length),
+            Role::Data => {
+                let (file, has_threads) = (Some(file), self.has_threads);
+                (Sent::File(Opened { file, has_threads }), length)
+            }
             Role::Witness => {
                 let bytes = file_without_rows(&snapshot.meta, level).map_err(|error| unreachable(&error))?;
                 let length = bytes.len() as u64;
@@ -353,6 +381,26 @@ impl Way {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct SlowToClose(std::sync::mpsc::Sender<()>);
+
+    impl Drop for SlowToClose {
+        fn drop(&mut self) {
+            std::thread::sleep(Duration::from_secs(2));
+            self.0.send(()).unwrap();
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_the_end_of_a_removed_checkpoint() {
+        let (closed, is_closed) = std::sync::mpsc::channel();
+        let file = Some(SlowToClose(closed));
+        let has_threads = true;
+        let begun = Instant::now();
+        drop(Opened { file, has_threads });
+        assert!(begun.elapsed() < Duration::from_secs(1));
+        is_closed.recv().unwrap();
+    }
 
     const FULL: usize = MESSAGE_BYTES;
     const TOOK: Duration = Duration::from_millis(2);
