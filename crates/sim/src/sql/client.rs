@@ -60,6 +60,7 @@ impl ResultSink for Answer {
 
 /// Errors that say no more than that a client came in another's way, or that there is nobody to commit.
 const USUAL: &[u16] = &[
+    1021, // the disk of the node is full, and nothing was done
     1047, // no majority
     1180, // a commit whose outcome is not known
     1205, // a lock was waited for too long

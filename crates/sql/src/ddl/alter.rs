@@ -119,7 +119,7 @@ impl Session {
             return Err(ErrorKind::TableWithoutPk.into());
         }
         dependents::drop_lonely_checks(&mut def, &alter.actions, &altered.sources)?;
-        dependents::check(&table.def, &def, &altered.sources)?;
+        dependents::check(&table.def, &def, &alter.actions, &altered.sources)?;
         self.check_expressions(&mut def, host)?;
         Ok(Outcome {
             def,

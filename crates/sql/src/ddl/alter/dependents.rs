@@ -29,15 +29,22 @@ pub fn drop_lonely_checks(new: &mut TableDef, actions: &[AlterAction], sources: 
     Ok(())
 }
 
-/// 3108, 3766, 3837, 3959 for a column that is needed, and is no longer there under its name.
-pub fn check(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> SqlResult<()> {
+/// 3108, 3766, 3837, 3959 for a column that is needed, and is no longer there under its name. What others are computed from is not given a
+/// name by RENAME COLUMN at all, be it the name that it has.
+pub fn check(old: &TableDef, new: &TableDef, actions: &[AlterAction], sources: &[Option<usize>]) -> SqlResult<()> {
+    let is_missing = |column: &String| match (old.column(column), new.column(column)) {
+        (None, _) => false,
+        (Some(_), None) => true,
+        (Some(before), Some(now)) => sources[now].is_some_and(|source| source != before),
+    };
+    let is_named = |column: &String| {
+        let names =
+            |action: &AlterAction| matches!(action, AlterAction::RenameColumn { old, .. } if same_name(old, column));
+        old.column(column).is_some() && actions.iter().any(names)
+    };
     let missing = |text: &str| -> SqlResult<Option<String>> {
         let mut columns = columns_of(text)?.into_iter();
-        Ok(columns.find(|column| match (old.column(column), new.column(column)) {
-            (None, _) => false,
-            (Some(_), None) => true,
-            (Some(before), Some(now)) => sources[now].is_some_and(|source| source != before),
-        }))
+        Ok(columns.find(|column| is_missing(column) || is_named(column)))
     };
     for column in &new.columns {
         if let Some(generated) = &column.generated
@@ -59,7 +66,8 @@ pub fn check(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> SqlRe
         }
     }
     for constraint in &new.checks {
-        if let Some(needed) = missing(&constraint.expression)? {
+        let mut columns = columns_of(&constraint.expression)?.into_iter();
+        if let Some(needed) = columns.find(is_missing) {
             return Err(SqlError::new(
                 ErrorKind::ColumnUsedInCheck,
                 &[&constraint.name, &needed],
