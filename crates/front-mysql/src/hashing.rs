@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 
+use governor::priority::stand_back;
 use mysql_wire::auth::sha2;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -65,8 +66,7 @@ impl Hasher {
 }
 
 fn work(jobs: &Mutex<Receiver<Job>>) {
-    // The thread's own, on Linux. Where it is not allowed, the checks have the priority of the rest.
-    let _ = rustix::process::setpriority_process(None, NICENESS);
+    stand_back(NICENESS);
     loop {
         let job = jobs.lock().recv();
         let Ok(job) = job else { return };

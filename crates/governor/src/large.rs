@@ -27,9 +27,9 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
-use rustix::process::setpriority_process;
 
 use crate::memory::{self, Account};
+use crate::priority::stand_back;
 use crate::{alloc, current, turn};
 
 /// Blocks from this length on are mappings of their own: copying less takes some hundred microseconds.
@@ -88,8 +88,8 @@ pub fn start_reaper(give_back: fn()) -> io::Result<()> {
 }
 
 fn reap(give_back: fn()) {
-    // Who waits for a processor comes first: memory that is lacking is unmapped by who lacks it. Linux means the calling thread alone.
-    let _ = setpriority_process(None, NICENESS);
+    // Who waits for a processor comes first: memory that is lacking is unmapped by who lacks it.
+    stand_back(NICENESS);
     let mut given_back = Instant::now();
     let mut looked = Instant::now();
     loop {

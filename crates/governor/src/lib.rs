@@ -31,6 +31,7 @@ pub mod hashing;
 pub mod large;
 pub mod memory;
 pub mod pages;
+pub mod priority;
 pub mod probe;
 pub mod sort;
 pub mod stack;

@@ -19,7 +19,6 @@ use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use crate::hashing::FastHashing;
-
 use crate::{alloc, memory};
 
 /// Where a row's block is made.

@@ -13,12 +13,12 @@
 //! Of many rows the reading takes minutes. No call waits as long: who answers late looks as if it were away. The reading stands back where
 //! processors are busy, since the replica serves nobody yet, and others on the same machine do.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use env::failpoints;
 use futures_util::lock::Mutex;
+use governor::priority::stand_back;
 use journal::checkpoint::{CheckpointDir, Incoming};
 use journal::{EntryId, Role};
 use openraft::Snapshot;
@@ -168,12 +168,11 @@ impl Arrivals {
         let (end, loaded) = oneshot::channel();
         let arrivals = self.clone();
         let read = move || {
-            // The thread's own, on Linux, and of those that it starts.
-            let _ = rustix::process::setpriority_process(None, NICENESS);
+            stand_back(NICENESS);
             drop(end.send(arrivals.read(incoming)));
         };
-        let started: io::Result<_> = std::thread::Builder::new().name("loader".into()).spawn(read);
-        started.map_err(|error| error.to_string())?;
+        let thread = std::thread::Builder::new().name("loader".into());
+        thread.spawn(read).map_err(|error| error.to_string())?;
         let panicked = |_| Err("the reading of the checkpoint panicked".into());
         loaded.await.unwrap_or_else(panicked)
     }

@@ -16,6 +16,22 @@ fn one(accounts: &Accounts, id: i64, balance: i64) -> WriteSet {
     writes
 }
 
+/// Rows of nearly a kilobyte each.
+fn wide(accounts: &Accounts, ids: std::ops::Range<i64>) -> WriteSet {
+    let mut writes = WriteSet::new();
+    ids.for_each(|id| accounts.put(&mut writes, id, id, &[7; 900]));
+    writes
+}
+
+/// Three replicas with an empty table, one that follows of which is killed: the cluster, that one, and the others.
+fn without_a_follower(seed: u64, accounts: &Accounts) -> (Cluster, u32, Vec<u32>) {
+    let mut cluster = Cluster::found(3, seed);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    let away = cluster.follower();
+    cluster.kill(away);
+    (cluster, away, (1..=3).filter(|&node| node != away).collect())
+}
+
 /// Commits it, with whoever leads, until it is acknowledged.
 fn commit_somewhere(cluster: &Cluster, nodes: &[u32], writes: impl Fn() -> WriteSet) {
     wait_for("a commit", || {
@@ -251,11 +267,7 @@ fn nobody_is_told_a_wrong_outcome_while_leaders_come_and_go() {
 #[test]
 fn a_replica_that_was_away_gets_the_log_in_messages_of_bounded_size() {
     let accounts = Accounts::new();
-    let mut cluster = Cluster::found(3, 7);
-    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
-    let away = cluster.follower();
-    let left: Vec<u32> = (1..=3).filter(|&node| node != away).collect();
-    cluster.kill(away);
+    let (mut cluster, away, left) = without_a_follower(7, &accounts);
     let large = |balance| {
         let mut writes = WriteSet::new();
         for id in 0..300 {
@@ -342,16 +354,8 @@ fn a_replica_that_was_away_for_long_gets_a_checkpoint() {
 #[test]
 fn a_checkpoint_that_takes_long_to_send_is_enough() {
     let accounts = Accounts::new();
-    let mut cluster = Cluster::found(3, 15);
-    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
-    let away = cluster.follower();
-    let left: Vec<u32> = (1..=3).filter(|&node| node != away).collect();
-    cluster.kill(away);
-    let put = |first: i64, count: i64| {
-        let mut writes = WriteSet::new();
-        (first..first + count).for_each(|id| accounts.put(&mut writes, id, id, &[7; 900]));
-        writes
-    };
+    let (mut cluster, away, left) = without_a_follower(15, &accounts);
+    let put = |first, count| wide(&accounts, first..first + count);
     for first in (0..2000).step_by(100) {
         commit_somewhere(&cluster, &left, || put(first, 100));
     }
@@ -401,18 +405,10 @@ fn a_checkpoint_that_takes_long_to_send_is_enough() {
 #[test]
 fn a_checkpoint_that_takes_long_to_read_is_sent_once() {
     let accounts = Accounts::new();
-    let mut cluster = Cluster::found(3, 16);
-    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
-    let away = cluster.follower();
-    let left: Vec<u32> = (1..=3).filter(|&node| node != away).collect();
-    cluster.kill(away);
+    let (mut cluster, away, left) = without_a_follower(16, &accounts);
     // The log is longer than the checkpoint.
     for first in (0..2000).step_by(100).chain((0..2000).step_by(100)) {
-        commit_somewhere(&cluster, &left, || {
-            let mut writes = WriteSet::new();
-            (first..first + 100).for_each(|id| accounts.put(&mut writes, id, id, &[7; 900]));
-            writes
-        });
+        commit_somewhere(&cluster, &left, || wide(&accounts, first..first + 100));
     }
     let leader = cluster.shard(cluster.leader_of(&left)).clone();
     leader.checkpoint().unwrap();
