@@ -318,6 +318,8 @@ impl Connection {
         if !output.is_empty() && socket.flush(&mut output, shared.config.write_timeout).await.is_ok() {
             socket.close(LAST_READ_MAX, LAST_READ_TIMEOUT).await;
         }
-        pool::return_buffer(output.replace_buffer(Vec::new()));
+        // A client that is gone leaves bytes that nobody took.
+        output.clear();
+        pool::return_buffer(output.into_bytes());
     }
 }

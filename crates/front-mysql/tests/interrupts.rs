@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{CAPABILITIES, Client, TestServer, wait_until};
+use crate::support::{CAPABILITIES, Client, TestServer, unasked_panics, wait_until};
 use mysql_wire::Capabilities;
 use mysql_wire::command::Command;
 use sql_api::processes::Processes;
@@ -71,6 +71,21 @@ fn the_statement_of_a_client_that_went_away_is_ended() {
     wait_until_running(&server, client.connection_id);
     drop(client);
     wait_until("nobody is connected", || server.registry.statistics().connected == 0);
+}
+
+/// Who closes with an answer unread resets the connection; the answers behind it go nowhere.
+#[test]
+fn a_client_that_resets_its_connection_leaves_no_panic() {
+    let server = TestServer::start();
+    let (mut client, mut killer) = (server.connect(), server.connect());
+    client.command(Command::Query(b"rows 1 1"));
+    client.command(Command::Query(b"commit 200"));
+    wait_until_running(&server, client.connection_id);
+    killer.query(&format!("kill {}", client.connection_id)).ok();
+    drop((client, killer));
+    wait_until("nobody is connected", || server.registry.statistics().connected == 0);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(unasked_panics(), [""; 0]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod canned;
 mod client;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 
 pub use canned::Canned;
@@ -30,6 +30,7 @@ impl TestServer {
 
     /// On a port of the system's choice.
     pub fn with(adjust: impl FnOnce(&mut Config, &mut Canned)) -> TestServer {
+        note_panics();
         let mut config = Config::new(([127, 0, 0, 1], 0).into());
         config.threads = 2;
         let registry = Registry::new();
@@ -48,6 +49,30 @@ impl TestServer {
     pub fn connect(&self) -> Client {
         Client::connect(self.addr())
     }
+}
+
+static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// What the threads of servers said when they panicked, unless a statement had asked for it.
+pub fn unasked_panics() -> Vec<String> {
+    PANICS.lock().unwrap().clone()
+}
+
+fn note_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let is_asked = panic.payload().downcast_ref() == Some(&canned::ASKED_FOR);
+            let is_a_servers = std::thread::current()
+                .name()
+                .is_some_and(|name| name.starts_with("mysql-"));
+            if is_a_servers && !is_asked {
+                PANICS.lock().unwrap().push(panic.to_string());
+            }
+            usual(panic);
+        }));
+    });
 }
 
 /// Waits for a condition; a test that waits for ten seconds has failed.
