@@ -26,6 +26,7 @@
 //! * [`checkpoint`]: checkpoint files (drawn in `docs/formats/checkpoint.md`);
 //! * [`Identity`]: whose the directory is.
 
+mod admission;
 mod bytes;
 pub mod checkpoint;
 mod error;
@@ -41,6 +42,7 @@ mod segment;
 mod spare;
 mod state;
 
+pub use admission::Admission;
 pub use error::{Damage, JournalError, OpenError};
 pub use identity::{Identity, Role};
 pub use journal::{Journal, Options, Unsynced};

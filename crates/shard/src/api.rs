@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use env::{Env, Level, Levels};
 pub use journal::Role;
-use journal::{EntryId, Identity};
+use journal::{Admission, EntryId, Identity};
 use store::{MemoryBudget, MemoryLimit, Reservation, Store, WriteSetError};
 use thiserror::Error;
 use types::Timestamp;
@@ -17,7 +17,7 @@ use crate::calls::{Freshness, Guest};
 use crate::consensus::Abort;
 use crate::durability::Durability;
 use crate::ids::{Issuer, Ticket, TransactionId};
-use crate::membership::{self, MembershipError};
+use crate::membership::{self, Admitted, MembershipError};
 use crate::meters::Meters;
 use crate::observer::Observer;
 use crate::peers::{NoPeers, Peers};
@@ -400,9 +400,30 @@ impl Shard {
         self.replica.newest_incarnation(node)
     }
 
-    /// Takes another node's replica in, or notes that it is reached elsewhere; done when it has caught up and votes. For whoever leads.
-    pub fn admit(&self, node: u32, member: Member) -> impl Future<Output = Result<(), MembershipError>> + Send + use<> {
-        self.replica.admit(node, member)
+    /// How far this replica has come with becoming one of the shard's.
+    pub fn admission(&self) -> Admission {
+        self.replica.admission()
+    }
+
+    /// The newest entry of the log that this replica has applied.
+    pub fn applied(&self) -> Option<EntryId> {
+        self.replica.applied()
+    }
+
+    /// The leader has said so. It is on the disk when this returns.
+    pub fn is_taken_in(&self, by: EntryId) -> Result<(), OpenError> {
+        self.replica.is_taken_in(by)
+    }
+
+    /// Takes another node's replica in, or notes that it is reached elsewhere. One that says that it is new is told which entry takes it in
+    /// ([`is_taken_in`](Self::is_taken_in)), and asks again; otherwise this is done when it has caught up and votes. For whoever leads.
+    pub fn admit(
+        &self,
+        node: u32,
+        member: Member,
+        is_new: bool,
+    ) -> impl Future<Output = Result<Admitted, MembershipError>> + Send + use<> {
+        self.replica.admit(node, member, is_new)
     }
 
     /// The cluster's feature level, as far as this replica has applied the log.

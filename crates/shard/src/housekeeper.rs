@@ -174,6 +174,8 @@ impl Housekeeper {
         };
         let upto = upto.and_then(|index| reader.id_at(index)).map(log_id);
         let wait = self.raft.wait(Some(NOTE_TIMEOUT));
+        // What was applied where it was synced is ahead of what the library knows to be applied (`alone`).
+        wait.applied_index_at_least(Some(applied.index), "checkpoint").await?;
         self.raft.trigger().snapshot().await?;
         wait.snapshot(applied, "checkpoint").await?;
         let Some(upto) = upto else { return Ok(()) };

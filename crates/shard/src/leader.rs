@@ -25,6 +25,7 @@ use store::Writer;
 use tokio::sync::oneshot;
 use types::Timestamp;
 
+use crate::admission::take_part_in_time;
 use crate::alone::Alone;
 use crate::api::{Founding, Member, Timing};
 use crate::awake::{Look, NEXT, Watch};
@@ -32,6 +33,7 @@ use crate::batch::{Batch, Moment, Piece};
 use crate::consensus::{Applied, Callback, Raft, is_alone};
 use crate::log::Log;
 use crate::machine::Machine;
+use crate::membership::end_change;
 use crate::peers::{Peers, Ways};
 use crate::queue::{Departure, Flight};
 use crate::replica::{NO_EPOCH, Shared};
@@ -101,15 +103,23 @@ pub(crate) async fn run(
             return;
         }
     };
-    let standing_back = (role == Role::Witness).then(|| tokio::spawn(stand_back(shared.clone(), raft.clone(), timing)));
+    let waits = match role {
+        Role::Witness => Some(tokio::spawn(stand_back(shared.clone(), raft.clone(), timing))),
+        Role::Data if shared.standing.takes_part() => None,
+        Role::Data => Some(tokio::spawn(take_part_in_time(
+            shared.clone(),
+            raft.clone(),
+            timing.heartbeat,
+        ))),
+    };
     if let Err(reason) = serve(&shared, &raft, role, timing).await {
         shared.failure.set(reason);
         let first = shared.failure.get().expect("it was just set");
         shared.queue.fail(first);
     }
     shared.lock_epoch.store(NO_EPOCH, Release);
-    if let Some(standing_back) = standing_back {
-        standing_back.abort();
+    if let Some(waits) = waits {
+        waits.abort();
     }
     // The others need not wait until the last checkpoint is written: they hear of this leader no more, and elect another one.
     raft.runtime_config().heartbeat(false);
@@ -185,7 +195,8 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     )
     .await
     .map_err(|error| replay_error(&error))?;
-    if role == Role::Witness {
+    let takes_part = shared.standing.takes_part();
+    if role == Role::Witness || !takes_part {
         // When it may is looked at all the time, once it is open.
         raft.runtime_config().elect(false);
     }
@@ -200,7 +211,7 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     }
     let alone = is_alone(&raft);
     shared.is_alone.store(alone, Relaxed);
-    if alone && role == Role::Data {
+    if alone && takes_part && role == Role::Data {
         if !is_new {
             raft.trigger()
                 .elect(false)
@@ -274,6 +285,7 @@ async fn serve(shared: &Shared, raft: &Raft, role: Role, timing: Timing) -> Resu
             return Ok(());
         };
         tracing::info!(term, "this replica leads the shard");
+        tokio::spawn(end_change(raft.clone()));
         let closed = commit_batches(shared, raft, term, timing).await;
         shared.lock_epoch.store(NO_EPOCH, Release);
         shared.lease.end();

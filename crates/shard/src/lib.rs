@@ -16,7 +16,7 @@
 //!   becomes durable; `peers`, `message`: its other replicas and what is said to them;
 //! * `calls`: what sessions of the nodes that follow ask of the one that leads; `lease`: how long it may answer alone; `contact`: whether it hears of
 //!   the others; `visible`: waiting for what it has committed; `durability`: what an answer waits for;
-//! * `membership`: who belongs to the shard; `levels`: what all of its nodes can read;
+//! * `membership`: who belongs to the shard; `admission`: from when on one that comes anew takes part in elections; `levels`: what all of its nodes can read;
 //! * `witness`: a replica that votes and has no rows;
 //! * `machine`: applying the log; `outcomes`: what became of transactions;
 //! * [`mod@salvage`]: the rows of a damaged directory, as far as they can be read;
@@ -24,6 +24,7 @@
 //! * [`mod@backup`]: what is given to backups, and what becomes of one;
 //! * `meters`: what all of this took.
 
+mod admission;
 mod alone;
 mod api;
 mod arrivals;
@@ -69,8 +70,8 @@ pub use api::{
 pub use calls::{Freshness, Guest, GuestLock, GuestWait, IdKind, NOBODYS, Sequence};
 pub use durability::Durability;
 pub use ids::{Issuer, Ticket, TransactionId};
-pub use journal::{Entry, EntryId, Identity};
-pub use membership::{MembershipError, Replica};
+pub use journal::{Admission, Entry, EntryId, Identity};
+pub use membership::{Admitted, MembershipError, Replica};
 pub use meters::{Histogram, Meters};
 pub use observer::{Change, Observer};
 pub use peers::{Answered, Lane, NoAnswer, NoPeers, Peers};

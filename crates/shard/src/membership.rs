@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use env::{Feature, Level, failpoints};
+use journal::EntryId;
 use openraft::ChangeMembers;
 use openraft::async_runtime::WatchReceiver;
 use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
@@ -15,7 +16,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 use crate::api::{Member, Role};
-use crate::consensus::{Consensus, Raft};
+use crate::consensus::{Consensus, Raft, entry_id};
 use crate::leader::leading_term;
 use crate::machine::Replicated;
 
@@ -32,7 +33,7 @@ const CATCHES_UP_WITHIN: Duration = Duration::from_secs(600);
 pub struct Replica {
     pub node: u32,
     pub member: Member,
-    /// Otherwise it only listens.
+    /// For good: in the middle of a change one that comes or goes does not. Otherwise it listens.
     pub votes: bool,
 }
 
@@ -43,6 +44,11 @@ pub enum MembershipError {
     NotLeader,
     #[error("node {0} is none of the cluster's")]
     Unknown(u32),
+    #[error(
+        "node {0} of the cluster exists already, and this one's directory is new: if what that node had is lost, say so first \
+         (latsdb admin replace-node {0})"
+    )]
+    Exists(u32),
     #[error("without node {0} nobody would be left")]
     Last(u32),
     #[error("without node {0} no node with rows would be left")]
@@ -73,25 +79,34 @@ fn named(role: Role) -> &'static str {
 /// The newest membership that this replica has applied.
 pub(crate) fn replicas(replicated: &Replicated) -> Vec<Replica> {
     let membership = replicated.membership.membership();
-    let voters: BTreeSet<u64> = membership.voter_ids().collect();
+    let votes = |node: &u64| membership.get_joint_config().iter().all(|voters| voters.contains(node));
     let replica = |(&node, member): (&u64, &Member)| {
         Some(Replica {
             node: u32::try_from(node).ok()?,
             member: member.clone(),
-            votes: voters.contains(&node),
+            votes: votes(&node),
         })
     };
     membership.nodes().filter_map(replica).collect()
 }
 
-/// Takes a replica in, or notes that it is reached elsewhere. Done when it votes.
+/// How far a replica is taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admitted {
+    /// It gets the log. By this entry, or an earlier one of its life.
+    Listens(EntryId),
+    Votes,
+}
+
+/// Takes a replica in, or notes that it is reached elsewhere. Done when it votes; where its directory is new, when it listens.
 pub(crate) async fn admit(
     raft: &Raft,
     known: &[Replica],
     level: Level,
     node: u32,
     member: Member,
-) -> Result<(), MembershipError> {
+    is_new: bool,
+) -> Result<Admitted, MembershipError> {
     let id = u64::from(node);
     if leading_term(raft).is_none() {
         return Err(MembershipError::NotLeader);
@@ -100,6 +115,8 @@ pub(crate) async fn admit(
         Some(Replica { member: known, .. }) if known.role != member.role => {
             return Err(MembershipError::OtherRole { node, role: known.role });
         }
+        // The votes that it has given are lost with its directory.
+        Some(Replica { votes: true, .. }) if is_new => return Err(MembershipError::Exists(node)),
         Some(replica) if replica.member == member => {}
         Some(_) => {
             let nodes = BTreeMap::from([(id, member)]);
@@ -118,10 +135,14 @@ pub(crate) async fn admit(
             let _ = failpoints::hit("membership.added");
         }
     }
-    if known.iter().any(|replica| replica.node == node && replica.votes) {
-        return Ok(());
+    let newest = newest_change(raft).ok_or(MembershipError::NotLeader)?;
+    if is_new {
+        return Ok(Admitted::Listens(newest));
     }
-    match tokio::time::timeout(CATCHES_UP_WITHIN, catches_up(raft, id)).await {
+    if known.iter().any(|replica| replica.node == node && replica.votes) {
+        return Ok(Admitted::Votes);
+    }
+    match tokio::time::timeout(CATCHES_UP_WITHIN, catches_up(raft, id, newest.index)).await {
         Ok(caught_up) => caught_up?,
         Err(_) => {
             let reason = format!("node {node} has not caught up within {} s", CATCHES_UP_WITHIN.as_secs());
@@ -131,11 +152,18 @@ pub(crate) async fn admit(
     let voters = ChangeMembers::AddVoterIds(BTreeSet::from([id]));
     let changed = raft.change_membership(voters, true).await;
     let _ = failpoints::hit("membership.votes");
-    changed.map(|_| ()).map_err(|error| failed(&error))
+    changed.map(|_| Admitted::Votes).map_err(|error| failed(&error))
 }
 
-/// Until a replica has the log, but for what comes over in a moment.
-async fn catches_up(raft: &Raft, id: u64) -> Result<(), MembershipError> {
+/// The entry that says who belongs to the shard now.
+fn newest_change(raft: &Raft) -> Option<EntryId> {
+    let metrics = raft.metrics();
+    let metrics = metrics.borrow_watched();
+    metrics.membership_config.log_id().as_ref().map(entry_id)
+}
+
+/// Until a replica has the log up to an entry, and but for what comes over in a moment.
+async fn catches_up(raft: &Raft, id: u64, at_least: u64) -> Result<(), MembershipError> {
     let mut changes = raft.metrics();
     loop {
         {
@@ -143,7 +171,7 @@ async fn catches_up(raft: &Raft, id: u64) -> Result<(), MembershipError> {
             let replication = metrics.replication.as_ref().ok_or(MembershipError::NotLeader)?;
             let has = replication.get(&id).and_then(|matched| matched.as_ref());
             let last = metrics.last_log_index.unwrap_or(0);
-            if has.is_some_and(|matched| matched.index + LACKS_AT_MOST >= last) {
+            if has.is_some_and(|matched| matched.index >= at_least && matched.index + LACKS_AT_MOST >= last) {
                 return Ok(());
             }
         }
@@ -158,8 +186,8 @@ pub(crate) async fn dismiss(raft: &Raft, known: &[Replica], node: u32) -> Result
         return Err(MembershipError::Unknown(node));
     };
     let ids = BTreeSet::from([u64::from(node)]);
-    if replica.votes {
-        if known.iter().filter(|replica| replica.votes).count() == 1 {
+    if raft.voter_ids().any(|voter| ids.contains(&voter)) {
+        if replica.votes && known.iter().filter(|replica| replica.votes).count() == 1 {
             return Err(MembershipError::Last(node));
         }
         let is_left = |left: &&Replica| left.votes && left.node != node && left.member.role == Role::Data;
@@ -174,6 +202,23 @@ pub(crate) async fn dismiss(raft: &Raft, known: &[Replica], node: u32) -> Result
         let _ = failpoints::hit("membership.leaving");
     }
     take_turn(raft, ChangeMembers::RemoveNodes(ids)).await
+}
+
+/// Ends a change of voters that an earlier leader has begun: until then a majority of those before is needed, and one of those after.
+pub(crate) async fn end_change(raft: Raft) {
+    let is_joint = {
+        let metrics = raft.metrics();
+        let metrics = metrics.borrow_watched();
+        metrics.membership_config.membership().get_joint_config().len() > 1
+    };
+    if is_joint && !failpoints::goes_wrong("membership.joint") {
+        let ended = raft
+            .change_membership(ChangeMembers::AddVoterIds(BTreeSet::new()), true)
+            .await;
+        if let Err(error) = ended {
+            tracing::debug!("a change of voters is not ended: {error}");
+        }
+    }
 }
 
 /// One change, after the one that is under way: of an earlier leader, or for another node. Not for a node that wants to be taken in: it asks

@@ -24,7 +24,7 @@ use std::time::Duration;
 use env::{Clock, DirLock, Feature, Level, LockError, failpoints};
 use futures_util::future::Either;
 use journal::checkpoint::CheckpointDir;
-use journal::{Identity, Journal, JournalError, Role};
+use journal::{Admission, EntryId, Identity, Journal, JournalError, Role};
 use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
 use store::{LockTable, Store};
@@ -32,13 +32,14 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use types::{TableId, Timestamp};
 
+use crate::admission::Standing;
 use crate::alone::Handed;
 use crate::api::{CheckpointError, Config, Founding, Member, OpenError, Outcome, ProposeError, Status, Transaction};
 use crate::arrivals::Arrivals;
 use crate::awake::Awake;
 use crate::backup::{Backup, BackupError, Source};
 use crate::calls::{Freshness, Guest, Home, Remote};
-use crate::consensus::Raft;
+use crate::consensus::{Raft, entry_id};
 use crate::contact::Contact;
 use crate::failure::Failure;
 use crate::housekeeper::{self, Order};
@@ -47,6 +48,7 @@ use crate::lease::Lease;
 use crate::levels::Directory;
 use crate::log::payload_bytes;
 use crate::machine::Replicated;
+use crate::membership::Admitted;
 use crate::message::{Append, Appended, Request, Response};
 use crate::meters::Meters;
 use crate::outcomes::{Fate, Known};
@@ -92,6 +94,7 @@ pub(crate) struct Shared {
     pub progress: Arc<Progress>,
     pub directory: Arc<Directory>,
     pub handed: Arc<Handed>,
+    pub standing: Arc<Standing>,
 }
 
 impl Shared {
@@ -155,7 +158,7 @@ impl Replica {
             directory.check(identity.level)?;
         }
         let checkpoints = CheckpointDir::open(&config.env, &config.dir.join("checkpoint"))?;
-        let journal = Journal::open(&config.env, &log_dir(&config), config.journal_options())?;
+        let mut journal = Journal::open(&config.env, &log_dir(&config), config.journal_options())?;
         checkpoints.settle_incoming(journal.reader().purged().map(|id| id.index))?;
         let (store, writer) = Store::new(config.memory.clone());
         store.past().set_window(config.past_window);
@@ -166,6 +169,11 @@ impl Replica {
             replicated.restore_observer().map_err(OpenError::Replay)?;
         }
         check_log_fits(&config.dir, &journal, &replicated)?;
+        let is_new = identity.is_none() && journal.reader().last().is_none();
+        if is_new && matches!(config.founding, Founding::Joins) {
+            Admission::ask(&config.env, &config.dir)?;
+        }
+        let standing = Standing::read(&config.env, &config.dir, &mut journal)?;
 
         let spares = journal.spares();
         let meters = Meters::new(config.env.clock.clone());
@@ -193,6 +201,7 @@ impl Replica {
             progress: Arc::default(),
             directory: Arc::new(directory),
             handed: Arc::default(),
+            standing: Arc::new(standing),
         };
         let workers = &config.workers;
         let not_started = |error: io::Error| OpenError::Replay(format!("cannot start a thread of the shard: {error}"));
@@ -374,6 +383,9 @@ impl Replica {
                 Ok(Request::Vote(_)) if !may_vote => {
                     Response::Refused("this replica has just started, and gives no votes yet".into())
                 }
+                Ok(Request::Vote(_) | Request::PreVote(_) | Request::Transfer(_)) if !shared.standing.takes_part() => {
+                    Response::Refused("this replica is new, and takes no part in elections yet".into())
+                }
                 Ok(Request::Part(part)) => arrivals.take(part).await,
                 Ok(Request::Append(append)) if !append.entries.is_empty() => {
                     // On the shard's thread, which is the only one to wait for the log.
@@ -408,14 +420,26 @@ impl Replica {
         }))
     }
 
-    pub fn admit(&self, node: u32, mut member: Member) -> Changing {
+    pub fn admission(&self) -> Admission {
+        self.shared.standing.admission()
+    }
+
+    pub fn applied(&self) -> Option<EntryId> {
+        self.shared.replicated.lock().applied.as_ref().map(entry_id)
+    }
+
+    pub fn is_taken_in(&self, by: EntryId) -> Result<(), OpenError> {
+        Ok(self.shared.standing.is_taken_in(by)?)
+    }
+
+    pub fn admit(&self, node: u32, mut member: Member, is_new: bool) -> Changing<Admitted> {
         // Not all can read it yet.
         let level = self.level();
         member.levels = member.levels.filter(|_| level.has(Feature::LevelsOnDisk));
         let (raft, known, role) = (self.raft.clone(), self.replicas(), self.identity.role);
         Changing(self.runtime.spawn(async move {
             may_lead(role)?;
-            membership::admit(&raft, &known, level, node, member).await
+            membership::admit(&raft, &known, level, node, member, is_new).await
         }))
     }
 
@@ -428,13 +452,17 @@ impl Replica {
     }
 
     pub fn move_leader(&self, to: u32) {
+        let raft = self.raft.clone();
         let is_witness = |replica: &membership::Replica| replica.node == to && replica.member.role == Role::Witness;
-        if self.replicas().iter().any(is_witness) {
-            tracing::warn!(node = to, "a witness leads nobody: the lead stays here");
+        // From then on the leader takes no commits: who cannot be elected would never end that.
+        if to == self.identity.node
+            || !raft.voter_ids().any(|voter| voter == u64::from(to))
+            || self.replicas().iter().any(is_witness)
+        {
+            tracing::warn!(node = to, "it cannot be elected: the lead stays here");
             return;
         }
         // From here on it answers nothing without asking the others. It may be about to lead, and has no locks to give yet.
-        let raft = self.raft.clone();
         let next = || raft.metrics().borrow_watched().current_term + 1;
         let offered = leader::leading_term(&raft).unwrap_or_else(next);
         if self.lock_epoch() != NO_EPOCH || !failpoints::goes_wrong("lease.term") {
@@ -612,10 +640,10 @@ impl Drop for Replica {
 }
 
 /// A change of the membership on its way; it goes on when this is dropped.
-pub(crate) struct Changing(tokio::task::JoinHandle<Result<(), MembershipError>>);
+pub(crate) struct Changing<T = ()>(tokio::task::JoinHandle<Result<T, MembershipError>>);
 
-impl Future for Changing {
-    type Output = Result<(), MembershipError>;
+impl<T> Future for Changing<T> {
+    type Output = Result<T, MembershipError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let stopping = |_| Err(MembershipError::Failed("the node is stopping".into()));
@@ -698,6 +726,7 @@ fn log_dir(config: &Config) -> PathBuf {
 /// Makes a directory one of a shard that exists elsewhere. There is an empty log before there is an identity.
 pub(crate) fn prepare(config: &Config, identity: Identity) -> Result<(), OpenError> {
     Journal::open(&config.env, &log_dir(config), config.journal_options())?;
+    Admission::ask(&config.env, &config.dir)?;
     Ok(identity.write(&config.env, &config.dir)?)
 }
 

@@ -22,6 +22,7 @@ use openraft::async_runtime::WatchReceiver;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::admission::take_part_in_time;
 use crate::api::Timing;
 use crate::consensus::{Raft, StoredMembership};
 use crate::leader::leading_term;
@@ -57,6 +58,7 @@ pub(crate) fn leader_with_rows(leader: Option<u64>, membership: &StoredMembershi
 /// Lets a witness ask to be elected when nobody else seems to be. Until dropped.
 pub(crate) async fn stand_back(shared: Shared, raft: Raft, timing: Timing) {
     let patience = timing.election * STANDS_BACK;
+    take_part_in_time(shared.clone(), raft.clone(), timing.heartbeat).await;
     loop {
         raft.runtime_config().elect(shared.contact.silent_for() > patience);
         tokio::time::sleep(timing.heartbeat).await;

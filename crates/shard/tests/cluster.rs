@@ -5,16 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::cluster::{Cluster, wait_for};
-use crate::support::{ACCOUNTS, Accounts, block_on, commit, propose, propose_as};
+use crate::support::{ACCOUNTS, Accounts, block_on, commit, one, propose, propose_as};
 use shard::{Outcome, ProposeError};
 use store::{IndexSpec, KeyColumn, WriteSet};
 use types::IndexId;
-
-fn one(accounts: &Accounts, id: i64, balance: i64) -> WriteSet {
-    let mut writes = WriteSet::new();
-    accounts.put(&mut writes, id, balance, b"");
-    writes
-}
 
 /// Rows of nearly a kilobyte each.
 fn wide(accounts: &Accounts, ids: std::ops::Range<i64>) -> WriteSet {
@@ -531,9 +525,11 @@ fn a_new_replica_votes_once_it_has_caught_up_and_holds_up_nobody_before() {
         let replicas = cluster.shard(1).replicas();
         replicas.iter().any(|replica| replica.node == 2 && replica.votes)
     };
+    let listens = cluster.ask_to_be_admitted(1, 2).unwrap();
+    assert!(matches!(listens, shard::Admitted::Listens(_)));
     // Asked again, because the answer does not come, it is no other one.
     let admissions: Vec<_> = (0..2)
-        .map(|_| cluster.shard(1).admit(2, shard::Member::default()))
+        .map(|_| cluster.shard(1).admit(2, cluster.member(2), false))
         .collect();
     for id in 400..410 {
         commit(cluster.shard(1), one(&accounts, id, id)).unwrap();

@@ -72,7 +72,7 @@ fn at_the_first_level_everything_is_written_as_ever() {
     all_at(&cluster, 1);
     wait_for("a change of the membership", || {
         let leader = cluster.leader();
-        block_on(cluster.shard(leader).admit(3, says_what_it_speaks())).ok()
+        block_on(cluster.shard(leader).admit(3, says_what_it_speaks(), false)).ok()
     });
     assert_eq!(spoken(&cluster, 3), None, "the others could not read it");
     let leader = cluster.leader();
@@ -96,7 +96,7 @@ fn a_level_rises_on_all_and_stays_through_starts_and_checkpoints() {
     // Now the membership has a place for it.
     wait_for("a change of the membership", || {
         let leader = cluster.leader();
-        block_on(cluster.shard(leader).admit(3, says_what_it_speaks())).ok()
+        block_on(cluster.shard(leader).admit(3, says_what_it_speaks(), false)).ok()
     });
     assert_eq!(spoken(&cluster, 3), Some(BOTH));
     // By the log, and then by a checkpoint alone.

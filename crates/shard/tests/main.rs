@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
 
 mod abort;
+mod admission;
 mod backup;
 mod calls;
 mod cluster;

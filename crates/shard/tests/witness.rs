@@ -117,7 +117,7 @@ fn what_leads_without_rows_decides_nothing() {
         for changed in [
             block_on(witness.dismiss(lost)),
             block_on(witness.raise(Level(2))),
-            block_on(witness.admit(7, Member::default())),
+            block_on(witness.admit(7, Member::default(), false)).map(|_| ()),
         ] {
             assert!(matches!(changed, Err(MembershipError::NotLeader)), "{changed:?}");
         }
@@ -314,7 +314,7 @@ fn a_witness_joins_at_its_level_and_gets_no_rows() {
     cluster.start_joining(WITNESS);
     let admit = |cluster: &Cluster| {
         let leader = cluster.leader_of(&[1, 2]);
-        block_on(cluster.shard(leader).admit(WITNESS, cluster.member(WITNESS)))
+        cluster.admit(leader, WITNESS)
     };
     let refused = wait_for("a refusal", || match admit(&cluster) {
         Err(MembershipError::NotLeader) => None,
@@ -334,7 +334,7 @@ fn a_witness_joins_at_its_level_and_gets_no_rows() {
     has_no_rows(&cluster);
     assert_eq!(cluster.shard(WITNESS).level(), Level(2));
     let leader = cluster.leader_of(&[1, 2]);
-    let refused = block_on(cluster.shard(leader).admit(WITNESS, Member::default()));
+    let refused = block_on(cluster.shard(leader).admit(WITNESS, Member::default(), false));
     assert!(
         matches!(
             refused,

@@ -48,6 +48,8 @@ pub enum Fault {
     LateLogs,
     Admit,
     Dismiss,
+    /// A disk is lost, and its node comes back with an empty one.
+    LoseDisk,
     Heal,
 }
 
@@ -80,6 +82,7 @@ const FAULTS: &[(Fault, u64)] = &[
     (Fault::LateLogs, 4),
     (Fault::Admit, 4),
     (Fault::Dismiss, 4),
+    (Fault::LoseDisk, 4),
     (Fault::Heal, 20),
 ];
 
@@ -353,7 +356,12 @@ impl Nemesis {
                 let id = self.some_node(world);
                 world.remove(id);
             }
-            Fault::Admit | Fault::Dismiss => {}
+            // One at a time, or what is on no other disk is lost.
+            Fault::LoseDisk if world.is_whole() => {
+                let id = self.some_leader(world);
+                world.lose_disk(id);
+            }
+            Fault::Admit | Fault::Dismiss | Fault::LoseDisk => {}
             Fault::Heal => world.heal(),
         }
     }

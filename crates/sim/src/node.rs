@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use env::{Env, FaultyDisk, SeededRandom, SimDisk};
+use env::{Env, FaultyDisk, Level, SeededRandom, SimDisk};
 use parking_lot::Mutex;
-use shard::{Config, Founding, Issuer, Member, OpenError, Role, Shard, Timing, Workers};
+use shard::{Config, Founding, Identity, Issuer, Member, OpenError, Role, Shard, Timing, Workers};
 use sql::engine::Engine;
 use store::MemoryBudget;
 use tokio::runtime::{self, Runtime};
@@ -110,10 +110,13 @@ pub struct Node {
 /// As much as comes while a checkpoint is on its way to another node: with less that node would never get to the end of the log.
 const LOG_KEEP_BYTES: u64 = 256 << 10;
 
+const SEGMENT_BYTES: u64 = 64 << 10;
+
 /// How its replica is set up.
 #[derive(Clone, Copy)]
 pub struct Settings {
-    pub nodes: u32,
+    /// So many nodes found the cluster; the others join it.
+    pub founders: u32,
     /// One of them, if it has no rows.
     pub witness: Option<u32>,
     pub checkpoint_bytes: u64,
@@ -180,6 +183,27 @@ impl Node {
         }
     }
 
+    /// Makes an empty disk that of a node of a cluster, which has had lives before.
+    pub fn prepare(&self, seed: u64, cluster: u128, incarnation: u32, level: Level) {
+        let env = Env {
+            disk: self.disk.clone(),
+            clock: self.clock.clone(),
+            random: Arc::new(SeededRandom::new(seed)),
+        };
+        let config = Config {
+            segment_bytes: SEGMENT_BYTES,
+            ..Config::new(env, "data", MemoryBudget::new(1 << 30))
+        };
+        let identity = Identity {
+            cluster,
+            node: self.id,
+            incarnation,
+            level,
+            role: self.role,
+        };
+        Shard::prepare(&config, identity).expect("the disk is whole, and has room");
+    }
+
     /// Starts the process. Its clients begin when the shard is open.
     pub fn start(&mut self, net: &Arc<Net>, settings: Settings, seed: u64, clients: Clients) {
         self.life += 1;
@@ -191,7 +215,9 @@ impl Node {
         let begun = runtime.block_on(async { Instant::now() });
         let identity = Arc::new(Mutex::new(None));
         self.faulty = Arc::new(FaultyDisk::new(self.disk.clone()));
-        let members: BTreeMap<_, _> = (1..=settings.nodes).map(|node| (node, settings.member(node))).collect();
+        let members: BTreeMap<_, _> = (1..=settings.founders)
+            .map(|node| (node, settings.member(node)))
+            .collect();
         let door = Arc::new(Door {
             net: net.clone(),
             node: self.id,
@@ -205,7 +231,7 @@ impl Node {
         let config = Config {
             node_id: self.id,
             role: self.role,
-            segment_bytes: 64 << 10,
+            segment_bytes: SEGMENT_BYTES,
             checkpoint_bytes: settings.checkpoint_bytes,
             checkpoint_bytes_per_second: settings.checkpoint_bytes_per_second,
             log_keep_bytes: LOG_KEEP_BYTES,

@@ -166,6 +166,18 @@ pub const BUGS: &[Bug] = &[
         1,
         "a node that starts again gives the ids of its life before",
     ),
+    bug(
+        "admission.early",
+        1,
+        "a node that comes anew takes part in elections before it knows what it had voted for",
+    )
+    .often(Fault::LoseDisk),
+    bug(
+        "membership.joint",
+        34,
+        "a change of voters that an earlier leader has begun is never ended",
+    )
+    .often(Fault::LoseDisk),
     bug("statement.again", 1, "a statement is run again although it was applied")
         .one_in(50)
         .by_sql(),

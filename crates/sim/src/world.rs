@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use env::SeededRandom;
+use env::{SeededRandom, SimDisk};
 use parking_lot::Mutex;
-use shard::{Role, Shard, Timing, Transaction};
+use shard::{Admission, Admitted, EntryId, Role, Shard, Timing, Transaction};
 use store::LockTarget;
 
 use crate::invariants::catalog::Catalogs;
@@ -83,6 +83,10 @@ pub struct World {
     joining: BTreeSet<u32>,
     /// Nodes that are to be let go.
     leaving: BTreeSet<u32>,
+    /// Nodes that have lost their disks: when the others have let go of them they come anew.
+    lost: BTreeSet<u32>,
+    /// Which life of which node was taken in, and by which entry.
+    taken_in: Arc<Mutex<Vec<(u32, u64, EntryId)>>>,
     /// Nodes whose disks fail now, or did since their start.
     pub bad_disks: BTreeSet<u32>,
 }
@@ -110,7 +114,7 @@ impl World {
         let random = SeededRandom::new(plan.seed);
         let count = if random.below(4) == 0 { 5 } else { 3 };
         let settings = Settings {
-            nodes: count,
+            founders: if random.below(3) == 0 { 1 } else { count },
             witness: plan.has_witness.then_some(count),
             checkpoint_bytes: [4 << 10, 32 << 10, 1 << 20][random.below(3) as usize],
             checkpoint_bytes_per_second: [0, 300_000][random.below(2) as usize],
@@ -132,7 +136,10 @@ impl World {
                 Mix::draw(&random),
             )
         });
-        let nodes = nodes.collect();
+        let mut nodes: Vec<Node> = nodes.collect();
+        for node in &mut nodes {
+            node.founds = node.id <= settings.founders;
+        }
         World {
             net: Net::new(plan.seed ^ 0x006e_6574, trace.clone()),
             bench: Bench::new(trace.clone(), report.clone()),
@@ -151,8 +158,10 @@ impl World {
             catalogs: Catalogs::default(),
             sql_mixes: plan.speaks_sql.then(BTreeMap::new),
             restarts: BTreeMap::new(),
-            joining: BTreeSet::new(),
+            joining: (settings.founders + 1..=count).collect(),
             leaving: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            taken_in: Arc::default(),
             bad_disks: BTreeSet::new(),
         }
     }
@@ -256,6 +265,25 @@ impl World {
         self.trace.note(format_args!("node {id} is to be let go"));
     }
 
+    /// Its disk is lost, and with it what it has stored and voted. It comes back, by the same number, when the others have let go of it.
+    pub fn lose_disk(&mut self, id: u32) {
+        self.kill(id, true);
+        self.restarts.remove(&id);
+        let seed = self.random.below(u64::MAX);
+        let node = self.node(id);
+        node.disk = SimDisk::new(seed);
+        node.founds = false;
+        self.lost.insert(id);
+        self.trace.note(format_args!("node {id} has lost its disk"));
+    }
+
+    /// Whether everybody is there with all that was stored.
+    pub fn is_whole(&self) -> bool {
+        let all_are_up = self.nodes.iter().all(|node| node.shard().is_some());
+        let is_settled = self.joining.is_empty() && self.leaving.is_empty() && self.lost.is_empty();
+        all_are_up && is_settled && self.bad_disks.is_empty() && self.leader().is_some()
+    }
+
     /// How many nodes there will be when those that come and go have done so.
     pub fn members(&self) -> usize {
         self.nodes.len() - self.leaving.len()
@@ -268,9 +296,26 @@ impl World {
         let replicas = shard.replicas();
         let votes = |id: u32| replicas.iter().any(|replica| replica.node == id && replica.votes);
         self.joining.retain(|&id| !votes(id));
-        for id in self.joining.iter().copied().filter(|&id| self.shard(id).is_some()) {
-            let member = self.settings.member(id);
-            self.ask(leader, |shard| async move { drop(shard.admit(id, member).await) });
+        for id in self.joining.iter().copied() {
+            let Some(asking) = self.shard(id) else { continue };
+            let (member, is_new) = (self.settings.member(id), asking.admission() == Admission::Asks);
+            let (told, life) = (self.taken_in.clone(), self.life(id));
+            self.ask(leader, |shard| async move {
+                if let Ok(Admitted::Listens(entry)) = shard.admit(id, member, is_new).await {
+                    told.lock().push((id, life, entry));
+                }
+            });
+        }
+        let told = std::mem::take(&mut *self.taken_in.lock());
+        for (id, _, entry) in told.into_iter().filter(|&(id, life, _)| self.life(id) == life) {
+            // Where its disk fails it asks again.
+            self.ask(id, |shard| async move { drop(shard.is_taken_in(entry)) });
+        }
+        for id in self.lost.clone() {
+            match replicas.iter().any(|replica| replica.node == id) {
+                true => self.ask(leader, |shard| async move { drop(shard.dismiss(id).await) }),
+                false => self.come_anew(id, &shard),
+            }
         }
         for id in self.leaving.clone() {
             let heir = |replica: &&shard::Replica| {
@@ -292,6 +337,23 @@ impl World {
                 }
             }
         }
+    }
+
+    /// On an empty disk, as one of those that `shard` is of.
+    fn come_anew(&mut self, id: u32, shard: &Shard) {
+        let seed = self.random.below(u64::MAX);
+        let known = shard.identity();
+        let node = self.node(id);
+        let life = u32::try_from(node.life).unwrap_or(u32::MAX);
+        node.prepare(seed, known.cluster, life, shard.level());
+        self.lost.remove(&id);
+        self.joining.insert(id);
+        self.start(id);
+    }
+
+    fn life(&self, id: u32) -> u64 {
+        let node = self.nodes.iter().find(|node| node.id == id);
+        node.map_or(0, |node| node.life)
     }
 
     pub fn node(&mut self, id: u32) -> &mut Node {
@@ -375,7 +437,7 @@ impl World {
         let due: Vec<u32> = self
             .restarts
             .iter()
-            .filter(|(_, at)| **at <= self.now)
+            .filter(|(id, at)| **at <= self.now && !self.lost.contains(id))
             .map(|(id, _)| *id)
             .collect();
         due.into_iter().for_each(|id| self.start(id));
@@ -486,7 +548,7 @@ impl World {
         let down: Vec<u32> = self
             .nodes
             .iter()
-            .filter(|node| node.process.is_none())
+            .filter(|node| node.process.is_none() && !self.lost.contains(&node.id))
             .map(|node| node.id)
             .collect();
         for id in down {
@@ -507,7 +569,7 @@ impl World {
         let mut has_asked: BTreeMap<u32, u64> = BTreeMap::new();
         while self.now < begun + RECOVERY && !self.report.has_any() {
             self.tick();
-            let is_settled = self.joining.is_empty() && self.leaving.is_empty();
+            let is_settled = self.joining.is_empty() && self.leaving.is_empty() && self.lost.is_empty();
             if is_settled && self.nodes.iter().all(has_served) {
                 break;
             }
@@ -542,7 +604,7 @@ impl World {
             .filter(|node| !has_served(node))
             .map(|node| node.id)
             .collect();
-        let comes_or_goes = !self.joining.is_empty() || !self.leaving.is_empty();
+        let comes_or_goes = !self.joining.is_empty() || !self.leaving.is_empty() || !self.lost.is_empty();
         if comes_or_goes && !self.report.has_any() {
             let what = format!(
                 "nodes {:?} do not come in, or {:?} do not go; {}",

@@ -3,7 +3,7 @@
 use env::{Level, Levels};
 use net::{Answering, Caller, Net};
 use serde::{Deserialize, Serialize};
-use shard::{Member, MembershipError, Role};
+use shard::{Admitted, EntryId, Member, MembershipError, Role};
 use sql::neighbours::{self, Question, Reply};
 
 use super::Cluster;
@@ -25,6 +25,9 @@ pub enum Request {
         /// What it speaks, from where to where; at levels that have a place for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         levels: Option<(u8, u8)>,
+        /// Its directory is new, and it does not know yet which entry takes it in.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        new: bool,
     },
     /// How the node is.
     HowAreYou,
@@ -61,6 +64,11 @@ pub enum Response {
     Spoken(Vec<Spoken>),
     Presence(Box<Presence>),
     Done,
+    /// By this entry, or one before it, the node listens now. It is to ask again.
+    TakenIn {
+        term: u64,
+        index: u64,
+    },
     /// It is none of the cluster's nodes.
     Unknown {
         node: u32,
@@ -161,6 +169,7 @@ impl Cluster {
                 sql_addr,
                 witness,
                 levels,
+                new,
             } => {
                 if let Some(net) = self.net.get() {
                     net.set_peer(from.node, &peer_addr);
@@ -177,7 +186,10 @@ impl Cluster {
                     peer_addr,
                     sql_addr,
                 };
-                self.changed(shard.admit(from.node, member))
+                self.answered(shard.admit(from.node, member, new), |admitted| match admitted {
+                    Admitted::Votes => Response::Done,
+                    Admitted::Listens(EntryId { term, index }) => Response::TakenIn { term, index },
+                })
             }
             Request::MoveLeader { to } => self.move_leader(to),
             Request::Remove { node } => self.changed(shard.dismiss(node)),
@@ -221,10 +233,18 @@ impl Cluster {
         &self,
         changing: impl Future<Output = Result<(), MembershipError>> + Send + 'static,
     ) -> Later {
+        self.answered(changing, |()| Response::Done)
+    }
+
+    fn answered<T>(
+        &self,
+        changing: impl Future<Output = Result<T, MembershipError>> + Send + 'static,
+        answer: impl FnOnce(T) -> Response + Send + 'static,
+    ) -> Later {
         let leader = self.leader();
         Box::pin(async move {
             match changing.await {
-                Ok(()) => Response::Done,
+                Ok(changed) => answer(changed),
                 Err(MembershipError::NotLeader) => Response::NotLeader { leader },
                 Err(MembershipError::Unknown(node)) => Response::Unknown { node },
                 Err(error) => Response::Refused {

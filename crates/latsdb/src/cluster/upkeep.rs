@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shard::{Member, Replica, Role, Status};
+use shard::{Admission, EntryId, Member, Replica, Role, Status};
 
 use super::{Cluster, Presence, Request, Response};
 
@@ -23,6 +23,8 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
     // A node that was let go is not to ask again. One that comes anew reads in the log how a node of its number was let go before, and that is
     // the past until it has what the leader has.
     let (mut is_there, mut has_belonged) = (false, false);
+    // It votes, by the leader's word; its own log may not have come so far.
+    let mut is_admitted = false;
     loop {
         tokio::time::sleep(EVERY).await;
         let (Some(shard), Some(net)) = (cluster.shard.get(), cluster.net.get()) else {
@@ -53,15 +55,26 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
         let own = replicas.iter().find(|replica| replica.node == cluster.node);
         is_there |= status.is_leader || cluster.has_what_the_leader_had(&status);
         has_belonged |= is_there && own.is_some_and(|own| own.votes);
+        // A leader of a version that does not say by which entry it took the node in.
+        if is_there
+            && own.is_some_and(|own| own.votes)
+            && shard.admission() == Admission::Asks
+            && let Some(applied) = shard.applied()
+        {
+            cluster.note_taken_in(applied);
+        }
         match (own, cluster.member()) {
-            (Some(own), Some(member)) if own.votes && own.member == member => {}
+            (Some(own), Some(member))
+                if own.votes && own.member == member && shard.admission() == Admission::Belongs => {}
             // Before it goes it loses its vote.
             (own, Some(_)) if has_belonged && own.is_none_or(|own| !own.votes) => {
                 tracing::warn!("this node is none of the cluster's any more: stop it");
                 // Nobody sends it anything: nothing will change.
                 return;
             }
-            (_, Some(member)) => cluster.ask_to_be_admitted(&member).await,
+            // What it has asked for is on its way.
+            (_, Some(_)) if is_admitted && !is_there => {}
+            (_, Some(member)) => is_admitted = cluster.ask_to_be_admitted(&member).await,
             (_, None) => {}
         }
         if look.is_multiple_of(LOOKS_PER_ROUND) {
@@ -73,18 +86,35 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
 }
 
 impl Cluster {
-    async fn ask_to_be_admitted(&self, member: &Member) {
+    /// Whether it votes now.
+    async fn ask_to_be_admitted(&self, member: &Member) -> bool {
+        let admission = self.shard.get().map(|shard| shard.admission());
         let request = Request::Admit {
             peer_addr: member.peer_addr.clone(),
             sql_addr: member.sql_addr.clone(),
             witness: member.role == Role::Witness,
             levels: member.levels.map(|levels| (levels.lowest.0, levels.highest.0)),
+            new: admission == Some(Admission::Asks),
         };
         match self.ask_leader(&request, ADMISSION).await {
-            Ok(Response::Done) => tracing::info!("this node is a replica of the shard"),
+            Ok(Response::Done) => {
+                tracing::info!("this node is a replica of the shard");
+                return true;
+            }
+            Ok(Response::TakenIn { term, index }) => self.note_taken_in(EntryId { term, index }),
             Ok(Response::Refused { reason }) => tracing::warn!(%reason, "this node is not a replica yet"),
             Ok(_) => {}
             Err(reason) => tracing::debug!(%reason, "nobody to be admitted by"),
+        }
+        false
+    }
+
+    fn note_taken_in(&self, by: EntryId) {
+        let Some(shard) = self.shard.get() else { return };
+        match shard.is_taken_in(by) {
+            Ok(()) => tracing::info!(entry = %by, "this node listens to the shard's log"),
+            // It asks again.
+            Err(error) => tracing::warn!("{error}"),
         }
     }
 

@@ -10,11 +10,12 @@ use env::{Access, Env, FaultyDisk, SimDisk};
 use futures_util::future::Either;
 use parking_lot::Mutex;
 use shard::{
-    Answered, Change, Config, Founding, Issuer, Lane, Member, NoAnswer, Observer, OpenError, Peers, Role, Shard,
+    Admission, Admitted, Answered, Change, Config, Founding, Issuer, Lane, Member, MembershipError, NoAnswer, Observer,
+    OpenError, Peers, Role, Shard,
 };
 use types::{TableId, Timestamp};
 
-use super::{ACCOUNTS, config};
+use super::{ACCOUNTS, block_on, config};
 
 /// The ways between the replicas.
 #[derive(Default)]
@@ -238,6 +239,29 @@ impl Cluster {
     pub fn start_joining(&mut self, node: u32) {
         self.disks.insert(node, SimDisk::new(u64::from(node)));
         self.open_as(node, Founding::Joins).unwrap();
+    }
+
+    /// Starts a node that has joined, or was about to.
+    pub fn start_again(&mut self, node: u32) {
+        self.open_as(node, Founding::Joins).unwrap();
+    }
+
+    /// Takes a node in, as nodes do: one whose directory is new hears by which entry, and asks again.
+    pub fn admit(&self, leader: u32, node: u32) -> Result<(), MembershipError> {
+        match self.ask_to_be_admitted(leader, node)? {
+            Admitted::Votes => Ok(()),
+            Admitted::Listens(_) => self.ask_to_be_admitted(leader, node).map(|_| ()),
+        }
+    }
+
+    /// Once.
+    pub fn ask_to_be_admitted(&self, leader: u32, node: u32) -> Result<Admitted, MembershipError> {
+        let is_new = self.shard(node).admission() == Admission::Asks;
+        let admitted = block_on(self.shard(leader).admit(node, self.member(node), is_new))?;
+        if let Admitted::Listens(entry) = admitted {
+            self.shard(node).is_taken_in(entry).unwrap();
+        }
+        Ok(admitted)
     }
 
     pub fn member(&self, node: u32) -> Member {

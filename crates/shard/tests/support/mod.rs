@@ -104,6 +104,13 @@ pub fn config(env: Env, dir: impl AsRef<Path>) -> Config {
     }
 }
 
+/// A row.
+pub fn one(accounts: &Accounts, id: i64, balance: i64) -> WriteSet {
+    let mut writes = WriteSet::new();
+    accounts.put(&mut writes, id, balance, b"");
+    writes
+}
+
 pub fn commit(shard: &Shard, writes: WriteSet) -> Result<Timestamp, ProposeError> {
     block_on(propose(shard, writes.into_bytes()))
 }
