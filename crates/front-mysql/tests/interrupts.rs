@@ -80,7 +80,12 @@ fn a_client_that_resets_its_connection_leaves_no_panic() {
     let (mut client, mut killer) = (server.connect(), server.connect());
     client.command(Command::Query(b"rows 1 1"));
     client.command(Command::Query(b"commit 200"));
-    wait_until_running(&server, client.connection_id);
+    wait_until("the second statement runs", || {
+        let processes = server.registry.list();
+        processes
+            .iter()
+            .any(|process| process.statement.as_deref() == Some("commit 200"))
+    });
     killer.query(&format!("kill {}", client.connection_id)).ok();
     drop((client, killer));
     wait_until("nobody is connected", || server.registry.statistics().connected == 0);

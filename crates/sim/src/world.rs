@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use env::{SeededRandom, SimDisk};
+use env::{Feature, SeededRandom, SimDisk};
 use parking_lot::Mutex;
 use shard::{Admission, Admitted, EntryId, Role, Shard, Timing, Transaction};
 use store::LockTarget;
@@ -293,6 +293,11 @@ impl World {
     fn keep_up(&mut self) {
         let Some(leader) = self.leader() else { return };
         let Some(shard) = self.shard(leader) else { return };
+        // A witness comes in at levels that have a place for it alone.
+        let level = Feature::Witness.level();
+        if self.settings.witness.is_some() && shard.level() < level {
+            self.ask(leader, move |shard| async move { drop(shard.raise(level).await) });
+        }
         let replicas = shard.replicas();
         let votes = |id: u32| replicas.iter().any(|replica| replica.node == id && replica.votes);
         self.joining.retain(|&id| !votes(id));
