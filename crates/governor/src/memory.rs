@@ -22,6 +22,8 @@ pub const SMALL: i64 = 1 << 20;
 pub const HEADROOM_PART: i64 = 16;
 /// So much of the limit the process may take beside what is allocated. With what comes between two looks it stays below a quarter.
 const LOST_PART: i64 = 5;
+/// With less of the limit than this part, new rows are about to be refused.
+const LEFT_PART: i64 = 64;
 /// Of every system that this runs on.
 const PAGE_BYTES: i64 = 4096;
 /// What is unmapped in one go by who allocates: some hundred microseconds each.
@@ -146,6 +148,12 @@ pub fn is_used_up(more: usize) -> bool {
 pub(crate) fn lacking_to_a_quarter() -> u64 {
     let limit = NODE_LIMIT.load(Relaxed);
     (alloc::total() + lost() - (limit - limit / 4)).max(0) as u64
+}
+
+/// Whether hardly anything of the limit is left, the headroom included.
+pub(crate) fn is_all_but_used_up() -> bool {
+    let limit = NODE_LIMIT.load(Relaxed);
+    alloc::total().saturating_add(lost()) > limit - limit / LEFT_PART
 }
 
 /// Why a statement has to end that holds so much, when the node needs it.

@@ -53,6 +53,11 @@ impl Waiting {
     }
 }
 
+/// Whether new rows have hardly any room left, and those who wait for their clients are about to make some.
+pub fn makes_room() -> bool {
+    memory::is_all_but_used_up() && !waiting().held.is_empty()
+}
+
 fn waiting() -> std::sync::MutexGuard<'static, Waiting> {
     WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }

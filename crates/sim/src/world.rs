@@ -277,9 +277,13 @@ impl World {
         self.trace.note(format_args!("node {id} has lost its disk"));
     }
 
-    /// Whether everybody is there with all that was stored.
+    /// Whether everybody is there with all that was stored. With a witness, to the last entry: it has only so much of the log for a node with rows that
+    /// is behind, and no checkpoint.
     pub fn is_whole(&self) -> bool {
         let all_are_up = self.nodes.iter().all(|node| node.shard().is_some());
+        if self.settings.witness.is_some() && !self.agree() {
+            return false;
+        }
         let is_settled = self.joining.is_empty() && self.leaving.is_empty() && self.lost.is_empty();
         all_are_up && is_settled && self.bad_disks.is_empty() && self.leader().is_some()
     }

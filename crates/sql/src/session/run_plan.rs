@@ -30,6 +30,7 @@ use crate::result::{Done, ResultSink, ServerStatus};
 use crate::server_files::FileSource;
 use crate::statement_logs::Switches;
 use crate::table::Table;
+use crate::waiting::wait_for_room;
 
 impl Session {
     /// Runs a plan once, or again on a newer snapshot.
@@ -55,6 +56,9 @@ impl Session {
             plan if plan.is_change() && settings.sql_mode().is_strict() => Strictness::Fail,
             _ => Strictness::Warn,
         };
+        if plan.is_change() {
+            wait_for_room(host).map_err(Failure::Error)?;
+        }
         let now = self.statement_time();
         let transaction = self.transaction.current().expect("begun above");
         // A lone SELECT is serializable as it is: it sees one moment, and changes nothing.
