@@ -79,9 +79,17 @@ fn encode(taken_in_by: Option<EntryId>) -> [u8; BYTES] {
     bytes[..8].copy_from_slice(MAGIC);
     put_u32(&mut bytes, 8, VERSION);
     put_entry_id(&mut bytes, 16, taken_in_by);
-    let crc = crc32fast::hash(&bytes[16..]);
+    let crc = checksum(&bytes);
     put_u32(&mut bytes, 12, crc);
     bytes
+}
+
+/// Of the version, too: one that was damaged is none of a program to come.
+fn checksum(bytes: &[u8; BYTES]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&bytes[8..12]);
+    hasher.update(&bytes[16..]);
+    hasher.finalize()
 }
 
 fn decode(bytes: &[u8; BYTES], path: &Path) -> Result<Admission, OpenError> {
@@ -90,7 +98,7 @@ fn decode(bytes: &[u8; BYTES], path: &Path) -> Result<Admission, OpenError> {
         return damaged(0, "it does not say how a node was taken in");
     }
     match get_u32(bytes, 8) {
-        VERSION if get_u32(bytes, 12) != crc32fast::hash(&bytes[16..]) => damaged(12, "the checksum is wrong"),
+        _ if get_u32(bytes, 12) != checksum(bytes) => damaged(12, "the checksum is wrong"),
         VERSION => Ok(get_entry_id(bytes, 16).map_or(Admission::Asks, Admission::TakenIn)),
         found => Err(OpenError::Version {
             file: path.to_owned(),
@@ -139,7 +147,8 @@ mod tests {
         assert_eq!(decode(&bytes, Path::new("x")).unwrap(), Admission::TakenIn(ENTRY));
         for bit in 0..BYTES * 8 {
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(decode(&bytes, Path::new("x")).is_err(), "bit {bit}");
+            let found = decode(&bytes, Path::new("x"));
+            assert!(matches!(found, Err(OpenError::Damaged(_))), "bit {bit}: {found:?}");
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
     }

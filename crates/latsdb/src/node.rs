@@ -208,6 +208,7 @@ impl Node {
                 Some(parts) => upgrade_alone(&parts.shard).await,
                 None => Err("the node is recovering its rows".to_owned()),
             },
+            (_, None) if parts.is_none() => Err("the node is recovering its rows".to_owned()),
             (_, None) => Err("the node is alone: it was started without --peer-addr".to_owned()),
             (Order::Drain, Some(cluster)) => {
                 cluster.give_up_lead().await?;

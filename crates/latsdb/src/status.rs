@@ -11,6 +11,8 @@ use crate::config::format_bytes;
 use crate::table;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// What is ordered waits for the cluster, which gives it up itself before.
+const ORDER_WITHIN: Duration = Duration::from_secs(60);
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
 pub fn run(address: SocketAddr, as_json: bool) -> Result<()> {
@@ -51,7 +53,11 @@ fn get(address: SocketAddr, path: &str) -> Result<String> {
 /// One request over one connection.
 fn ask(address: SocketAddr, method: &str, path: &str) -> Result<(String, String)> {
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
+    let patience = match method {
+        "GET" => TIMEOUT,
+        _ => ORDER_WITHIN,
+    };
+    stream.set_read_timeout(Some(patience))?;
     write!(
         stream,
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"

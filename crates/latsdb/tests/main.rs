@@ -19,6 +19,7 @@ mod indexes;
 mod limits;
 mod logins;
 mod newest;
+mod operators;
 mod past;
 mod programs;
 mod recovery;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use env::{Feature, Level, failpoints};
 use journal::EntryId;
 use openraft::ChangeMembers;
-use openraft::async_runtime::WatchReceiver;
+use openraft::async_runtime::{Instant as _, WatchReceiver};
 use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
 use thiserror::Error;
 use tokio::time::Instant;
@@ -23,6 +23,8 @@ use crate::machine::Replicated;
 /// How long a change waits for the one before it.
 const TURN_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
+/// Who answers nothing for so long is taken for lost.
+const HEARD_OF_WITHIN: Duration = Duration::from_secs(1);
 /// A replica that votes is waited for at commits, so it lacks no more entries by then than come over in a moment.
 const LACKS_AT_MOST: u64 = 256;
 /// As long as a checkpoint may take to come over.
@@ -51,6 +53,15 @@ pub enum MembershipError {
     Exists(u32),
     #[error("without node {0} nobody would be left")]
     Last(u32),
+    #[error(
+        "then {} of {voters} voters would be a majority, and nothing is heard of {}: nobody could commit any more",
+        voters / 2 + 1, listed(silent)
+    )]
+    NoMajority {
+        voters: usize,
+        /// Of those that would vote.
+        silent: Vec<u32>,
+    },
     #[error("without node {0} no node with rows would be left")]
     LastRows(u32),
     #[error(
@@ -74,6 +85,11 @@ fn named(role: Role) -> &'static str {
         Role::Data => "data node",
         Role::Witness => "witness",
     }
+}
+
+fn listed(nodes: &[u32]) -> String {
+    let names: Vec<_> = nodes.iter().map(|node| format!("node {node}")).collect();
+    names.join(", ")
 }
 
 /// The newest membership that this replica has applied.
@@ -149,6 +165,7 @@ pub(crate) async fn admit(
             return Err(MembershipError::Failed(reason.into()));
         }
     }
+    may_vote_alone(raft, voters(raft).into_iter().chain([id]).collect()).await?;
     let voters = ChangeMembers::AddVoterIds(BTreeSet::from([id]));
     let changed = raft.change_membership(voters, true).await;
     let _ = failpoints::hit("membership.votes");
@@ -169,9 +186,14 @@ async fn catches_up(raft: &Raft, id: u64, at_least: u64) -> Result<(), Membershi
         {
             let metrics = changes.borrow_watched();
             let replication = metrics.replication.as_ref().ok_or(MembershipError::NotLeader)?;
-            let has = replication.get(&id).and_then(|matched| matched.as_ref());
+            let Some(has) = replication.get(&id) else {
+                return Err(MembershipError::Unknown(u32::try_from(id).unwrap_or(0)));
+            };
             let last = metrics.last_log_index.unwrap_or(0);
-            if has.is_some_and(|matched| matched.index >= at_least && matched.index + LACKS_AT_MOST >= last) {
+            if has
+                .as_ref()
+                .is_some_and(|matched| matched.index >= at_least && matched.index + LACKS_AT_MOST >= last)
+            {
                 return Ok(());
             }
         }
@@ -198,10 +220,48 @@ pub(crate) async fn dismiss(raft: &Raft, known: &[Replica], node: u32) -> Result
             // Once it has lost its vote it could not make the second change.
             return Err(MembershipError::Leads(node));
         }
+        may_vote_alone(raft, voters(raft).difference(&ids).copied().collect()).await?;
         take_turn(raft, ChangeMembers::RemoveVoters(ids.clone())).await?;
         let _ = failpoints::hit("membership.leaving");
     }
     take_turn(raft, ChangeMembers::RemoveNodes(ids)).await
+}
+
+/// Those that vote when the change that is under way, if one is, has ended.
+fn voters(raft: &Raft) -> BTreeSet<u64> {
+    let metrics = raft.metrics();
+    let metrics = metrics.borrow_watched();
+    let configs = metrics.membership_config.membership().get_joint_config();
+    configs.last().cloned().unwrap_or_default()
+}
+
+/// Whether a majority of those who would vote is there. A change that they cannot commit cannot be taken back, either.
+async fn may_vote_alone(raft: &Raft, voters: BTreeSet<u64>) -> Result<(), MembershipError> {
+    // What was answered before says nothing: the one may be lost since.
+    let began = Instant::now();
+    loop {
+        let silent: Vec<u64> = {
+            let metrics = raft.metrics();
+            let metrics = metrics.borrow_watched();
+            let heard = metrics.heartbeat.as_ref();
+            let is_silent = |voter: &u64| {
+                let last = heard.and_then(|heard| heard.get(voter)).copied().flatten();
+                *voter != *raft.node_id() && last.is_none_or(|at| at.into_inner().elapsed() >= began.elapsed())
+            };
+            voters.iter().copied().filter(is_silent).collect()
+        };
+        if silent.len() * 2 < voters.len() {
+            return Ok(());
+        }
+        if began.elapsed() > HEARD_OF_WITHIN {
+            let silent = silent.into_iter().filter_map(|node| u32::try_from(node).ok());
+            return Err(MembershipError::NoMajority {
+                voters: voters.len(),
+                silent: silent.collect(),
+            });
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 /// Ends a change of voters that an earlier leader has begun: until then a majority of those before is needed, and one of those after.

@@ -675,6 +675,13 @@ async fn append_entries(raft: &Raft, shared: &Shared, append: Append) -> Respons
 }
 
 async fn append_to_log(raft: &Raft, shared: &Shared, append: Append) -> Response {
+    if let Some(entry) = contradicted(raft, shared, &append) {
+        shared.failure.set(format!(
+            "the leader has another log entry {entry} than was committed here: one of the nodes was started with an old copy of its directory, and \
+             what was acknowledged since is lost there. What this node has is in its directory (latsdb admin dump)"
+        ));
+        return Response::Refused("what is committed here contradicts it".into());
+    }
     match raft.append_entries(append).await {
         Ok(appended) => {
             if !matches!(appended, Appended::HigherVote(_)) {
@@ -684,6 +691,24 @@ async fn append_to_log(raft: &Raft, shared: &Shared, append: Append) -> Response
         }
         Err(error) => Response::Refused(error.to_string()),
     }
+}
+
+/// An entry that was applied here, and is another one for whoever leads now.
+fn contradicted(raft: &Raft, shared: &Shared, append: &Append) -> Option<u64> {
+    let applied = {
+        let metrics = raft.metrics();
+        let metrics = metrics.borrow_watched();
+        // One that led before may have entries that never were committed.
+        let is_now = append.vote >= metrics.vote;
+        metrics.last_applied.filter(|_| is_now)?.index
+    };
+    let sent = append
+        .prev_log_id
+        .iter()
+        .chain(append.entries.iter().map(|entry| &entry.log_id));
+    let mut old = sent.take_while(|id| id.index <= applied);
+    let other = old.find(|id| shared.log.id_at(id.index).is_some_and(|here| here != entry_id(id)));
+    other.map(|id| id.index)
 }
 
 /// What this replica says to another one.

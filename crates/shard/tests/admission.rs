@@ -113,3 +113,78 @@ fn the_lead_is_offered_to_voters_alone() {
         commit(cluster.shard(1), one(&accounts, i64::from(to), 1)).unwrap();
     }
 }
+
+/// Whoever waits for it to catch up hears at once, and it does not come in by the back door.
+#[test]
+fn a_replica_that_is_let_go_while_it_comes_in_is_told() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(1, 44);
+    commit(cluster.shard(1), accounts.create()).unwrap();
+    for id in 0..400 {
+        commit(cluster.shard(1), one(&accounts, id, id)).unwrap();
+    }
+    cluster.start_joining(2);
+    cluster.ask_to_be_admitted(1, 2).unwrap();
+    cluster.net.cut_off(&[2]);
+    for id in 400..800 {
+        commit(cluster.shard(1), one(&accounts, id, id)).unwrap();
+    }
+    let waiting = cluster.shard(1).admit(2, cluster.member(2), false);
+    block_on(cluster.shard(1).dismiss(2)).unwrap();
+    let told = block_on(waiting);
+    assert!(matches!(told, Err(MembershipError::Unknown(2))), "{told:?}");
+}
+
+/// The change would need a majority that is not there, and nothing could be committed until it is.
+#[test]
+fn a_removal_waits_for_nobody_who_is_silent() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(3, 45);
+    let leader = cluster.leader();
+    let mut others = (1..=3).filter(|&node| node != leader);
+    let (dead, alive) = (others.next().unwrap(), others.next().unwrap());
+    cluster.kill(dead);
+    let refused = block_on(cluster.shard(leader).dismiss(alive)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "then 2 of 2 voters would be a majority, and nothing is heard of node {dead}: nobody could commit any more"
+        )
+    );
+    commit(cluster.shard(leader), accounts.create()).unwrap();
+    block_on(cluster.shard(leader).dismiss(dead)).unwrap();
+    commit(cluster.shard(leader), one(&accounts, 1, 1)).unwrap();
+}
+
+/// Two faults at once lose rows: a voter that has forgotten what it had, and the other one that had it. The node that comes back with it says so.
+#[test]
+fn what_is_committed_here_is_not_taken_back_for_a_leader_with_an_old_copy() {
+    let accounts = Accounts::new();
+    let mut cluster = Cluster::found(3, 46);
+    let leader = cluster.leader();
+    commit(cluster.shard(leader), accounts.create()).unwrap();
+    let mut others = (1..=3).filter(|&node| node != leader);
+    let (forgets, behind) = (others.next().unwrap(), others.next().unwrap());
+    for node in [forgets, behind] {
+        let applied = |node: u32| cluster.shard(node).status().applied_index;
+        wait_for("the table", || (applied(node) == applied(leader)).then_some(()));
+    }
+    let copy = cluster.disks[&forgets].fork(1);
+    cluster.net.cut_off(&[behind]);
+    for id in 0..50 {
+        commit(cluster.shard(leader), one(&accounts, id, id)).unwrap();
+    }
+    cluster.kill(forgets);
+    cluster.kill(leader);
+    cluster.disks.insert(forgets, copy);
+    cluster.net.heal();
+    cluster.start(forgets);
+    let next = cluster.leader();
+    for id in 100..110 {
+        commit(cluster.shard(next), one(&accounts, id, id)).unwrap();
+    }
+    cluster.start(leader);
+    let reason = wait_for("it to stop", || cluster.shard(leader).stopped());
+    assert!(reason.contains("than was committed here"), "{reason}");
+    commit(cluster.shard(next), one(&accounts, 200, 1)).unwrap();
+}

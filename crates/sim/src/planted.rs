@@ -168,7 +168,7 @@ pub const BUGS: &[Bug] = &[
     ),
     bug(
         "admission.early",
-        1,
+        7,
         "a node that comes anew takes part in elections before it knows what it had voted for",
     )
     .often(Fault::LoseDisk),

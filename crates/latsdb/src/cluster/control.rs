@@ -3,7 +3,7 @@
 use env::{Level, Levels};
 use net::{Answering, Caller, Net};
 use serde::{Deserialize, Serialize};
-use shard::{Admitted, EntryId, Member, MembershipError, Role};
+use shard::{Admitted, EntryId, Member, MembershipError, Role, Shard};
 use sql::neighbours::{self, Question, Reply};
 
 use super::Cluster;
@@ -105,6 +105,13 @@ pub struct Presence {
     pub applied_index: u64,
 }
 
+fn votes(shard: &Shard, node: u32) -> bool {
+    shard
+        .replicas()
+        .iter()
+        .any(|replica| replica.node == node && replica.votes)
+}
+
 impl Cluster {
     pub(super) fn answer(&self, from: Caller, request: &[u8]) -> Answering {
         let answer = match serde_json::from_slice(request) {
@@ -164,6 +171,10 @@ impl Cluster {
                     ),
                 })
             }
+            // Nobody sends the log of the node before to one that has nothing of it.
+            Request::Admit { new: true, .. } if votes(shard, from.node) => now(Response::Refused {
+                reason: MembershipError::Exists(from.node).to_string(),
+            }),
             Request::Admit {
                 peer_addr,
                 sql_addr,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use env::{Env, Feature, Level};
+use futures_util::future::join_all;
 use net::{Answering, Caller, Introduction, Lane, Net, Service};
 use shard::{Identity, OpenError, Role, Shard};
 
@@ -20,6 +21,8 @@ use crate::config::{Config, PeerConfig};
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
 const CALL: Duration = Duration::from_secs(2);
+/// Nodes that are up have said by then which cluster they are of.
+const FOREIGN_WITHIN: Duration = Duration::from_secs(1);
 
 /// Nobody calls a node that does not belong to a cluster yet.
 struct Nobody;
@@ -32,9 +35,8 @@ impl Service for Nobody {
 
 /// Gives a directory without an identity that of the cluster to join. Blocks; waits for the others to come up.
 pub fn join(config: &Config, peer: &PeerConfig, shard: &shard::Config) -> Result<()> {
-    if Identity::read(&shard.env, &config.data_dir)?.is_some() {
-        // It belongs somewhere. Where, the others will say.
-        return Ok(());
+    if let Some(identity) = Identity::read(&shard.env, &config.data_dir)? {
+        return refuse_foreign(config, peer, identity.cluster);
     }
     let found = look(config, peer)?;
     if let Some(addr) = found.address_of(config.node_id) {
@@ -55,6 +57,28 @@ pub fn join(config: &Config, peer: &PeerConfig, shard: &shard::Config) -> Result
     Shard::prepare(shard, found.identity(config))?;
     tracing::info!(through = found.through, "joining the cluster");
     Ok(())
+}
+
+/// A directory of one cluster, started with addresses of another: what is written to it would be found nowhere else. Those that do not answer at once
+/// may be down.
+fn refuse_foreign(config: &Config, peer: &PeerConfig, own: u128) -> Result<()> {
+    let answers = among_strangers(config, peer, async |net| {
+        let asked = peer
+            .join
+            .iter()
+            .map(|seed| tokio::time::timeout(FOREIGN_WITHIN, ask(net, seed)));
+        Ok(join_all(asked).await)
+    })?;
+    let mut found = answers.into_iter().filter_map(|answer| answer.ok()?.ok()?);
+    match found.find(|found| found.cluster != own) {
+        None => Ok(()),
+        Some(other) => bail!(
+            "node {} of --join is of another cluster than {}. A restored backup is a cluster of its own: start it without --join. To give up what is in \
+             the directory and join the others, start with an empty one",
+            other.through,
+            config.data_dir.display()
+        ),
+    }
 }
 
 /// What of a directory is damaged is lost, the node's votes among it. Once the cluster has let go of the node, what is left is set aside, and the
@@ -134,7 +158,8 @@ impl Found {
     }
 }
 
-fn look(config: &Config, peer: &PeerConfig) -> Result<Found> {
+/// Asks nodes as one that belongs to no cluster.
+fn among_strangers<T>(config: &Config, peer: &PeerConfig, ask: impl AsyncFnOnce(&Net) -> Result<T>) -> Result<T> {
     let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let stranger = net::Config {
         tls: tls(peer)?,
@@ -142,21 +167,25 @@ fn look(config: &Config, peer: &PeerConfig) -> Result<Found> {
     };
     let net = Net::start(stranger, Arc::new(Nobody)).context("cannot start the network between nodes")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let found = runtime.block_on(async {
-        let mut found = find(&net, &peer.join).await?;
+    let answer = runtime.block_on(ask(&net));
+    net.shutdown();
+    answer
+}
+
+fn look(config: &Config, peer: &PeerConfig) -> Result<Found> {
+    among_strangers(config, peer, async |net| {
+        let mut found = find(net, &peer.join).await?;
         // One that lags behind may not know of its newest life.
         for (node, addr) in found.nodes.clone() {
             if node != config.node_id
-                && let Ok(Some(other)) = ask(&net, &addr).await
+                && let Ok(Some(other)) = ask(net, &addr).await
             {
                 found.incarnation = found.incarnation.max(other.incarnation);
                 found.level = found.level.max(other.level);
             }
         }
         Ok(found)
-    });
-    net.shutdown();
-    found
+    })
 }
 
 /// Asks the node at an address. `None`: it belongs to no cluster. The error is for a person.

@@ -36,20 +36,31 @@ impl Cluster {
         able.max_by_key(|other| other.last_log_index).map(|other| other.node)
     }
 
-    /// Hands the lead over, and waits until it is gone.
+    /// Hands the lead over, and waits until the other one has it.
     async fn move_lead(&self, to: u32) -> Result<(), String> {
         let Some(shard) = self.shard.get() else {
             return Err("the node is starting".to_owned());
         };
-        let term = shard.status().term;
         shard.move_leader(to);
-        let moved = async {
-            while shard.status().is_leader && shard.status().term == term {
+        self.see_lead(to).await
+    }
+
+    /// Until this node hears that one leads.
+    async fn see_lead(&self, to: u32) -> Result<(), String> {
+        let Some(shard) = self.shard.get() else {
+            return Err("the node is starting".to_owned());
+        };
+        let leads = async {
+            while shard.status().leader != Some(to) {
                 tokio::time::sleep(PAUSE).await;
             }
         };
-        let late = |_| format!("node {to} does not take the lead");
-        tokio::time::timeout(MOVES_WITHIN, moved).await.map_err(late)
+        tokio::time::timeout(MOVES_WITHIN, leads)
+            .await
+            .map_err(|_| match shard.status().leader {
+                Some(other) => format!("node {to} has not taken the lead: node {other} leads"),
+                None => format!("node {to} has not taken the lead, and no other node has"),
+            })
     }
 
     /// `latsdb admin move-leader`
@@ -67,7 +78,7 @@ impl Cluster {
             return Ok(format!("node {to} takes the lead"));
         }
         match self.ask_leader(&Request::MoveLeader { to }, MOVES_WITHIN).await? {
-            Response::Done => Ok(format!("node {to} takes the lead")),
+            Response::Done => self.see_lead(to).await.map(|()| format!("node {to} takes the lead")),
             Response::Refused { reason } => Err(reason),
             other => Err(format!("no node leads: {other:?}")),
         }
@@ -125,28 +136,32 @@ impl Cluster {
         if node == self.node {
             return Err(format!("node {node} is this one, and it has its rows"));
         }
-        let replaced = async {
-            loop {
-                let led_by_it = self.leader().is_some_and(|(leader, _)| leader == node);
-                let others = self.others();
-                let is_up = others.iter().any(|other| other.node == node && other.state != "down");
-                if !led_by_it && !is_up {
-                    return;
-                }
+        let led_by_it = || self.leader().is_some_and(|(leader, _)| leader == node);
+        let is_up = || {
+            let others = self.others();
+            others.iter().any(|other| other.node == node && other.state != "down")
+        };
+        let gone = async {
+            while led_by_it() || is_up() {
                 tokio::time::sleep(AGAIN).await;
             }
         };
-        if tokio::time::timeout(NOTICED_WITHIN, replaced).await.is_err() {
-            return Err(format!(
-                "node {node} runs: it has its rows (latsdb admin remove-node takes out a node that runs)"
-            ));
+        if tokio::time::timeout(NOTICED_WITHIN, gone).await.is_err() {
+            return Err(match is_up() {
+                true => {
+                    format!("node {node} runs: it has its rows (latsdb admin remove-node takes out a node that runs)")
+                }
+                false => format!("node {node} led, and no other node does: too few of them are up to take it out"),
+            });
         }
         let may_come = format!(
             "node {node} may come back: start it with --join and an empty directory, or with the damaged one, which is set aside"
         );
         match self.ask_until_led(&Request::Remove { node }).await? {
-            // A second time it is none of the cluster's.
-            Response::Done | Response::Unknown { .. } => Ok(may_come + &self.what_is_left(node)),
+            Response::Done => Ok(may_come + &self.what_is_left(node)),
+            Response::Unknown { .. } => Ok(format!(
+                "node {node} is none of the cluster's: start it with --join and an empty directory"
+            )),
             Response::Refused { reason } => Err(reason),
             other => Err(format!("no node leads: {other:?}")),
         }

@@ -13,9 +13,19 @@ use super::{Cluster, Presence, Request, Response};
 const EVERY: Duration = Duration::from_millis(100);
 /// So many looks from one question after the others' health to the next.
 const LOOKS_PER_ROUND: u32 = 5;
+/// After so many looks without a leader the others are asked whether they know this node.
+const LOOKS_ALONE: u32 = 20;
 pub const CALL: Duration = Duration::from_millis(400);
 /// To be taken in takes as long as a checkpoint needs to come over.
 const ADMISSION: Duration = Duration::from_secs(600);
+
+/// What became of asking to be taken in.
+enum Asked {
+    Votes,
+    Again,
+    /// An operator has let it go meanwhile.
+    LetGo,
+}
 
 /// Until the node stops.
 pub async fn keep_up(cluster: Arc<Cluster>) {
@@ -25,6 +35,7 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
     let (mut is_there, mut has_belonged) = (false, false);
     // It votes, by the leader's word; its own log may not have come so far.
     let mut is_admitted = false;
+    let mut looks_alone = 0;
     loop {
         tokio::time::sleep(EVERY).await;
         let (Some(shard), Some(net)) = (cluster.shard.get(), cluster.net.get()) else {
@@ -56,13 +67,22 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
         is_there |= status.is_leader || cluster.has_what_the_leader_had(&status);
         has_belonged |= is_there && own.is_some_and(|own| own.votes);
         // A leader of a version that does not say by which entry it took the node in.
-        if is_there
+        if is_admitted
+            && is_there
             && own.is_some_and(|own| own.votes)
             && shard.admission() == Admission::Asks
             && let Some(applied) = shard.applied()
         {
             cluster.note_taken_in(applied);
         }
+        // What its log says may be long ago.
+        looks_alone = match status.leader {
+            Some(_) => 0,
+            None => looks_alone + 1,
+        };
+        let is_forgotten =
+            looks_alone >= LOOKS_ALONE && look.is_multiple_of(LOOKS_PER_ROUND) && cluster.is_forgotten().await;
+        let own = own.filter(|_| !is_forgotten);
         match (own, cluster.member()) {
             (Some(own), Some(member))
                 if own.votes && own.member == member && shard.admission() == Admission::Belongs => {}
@@ -73,8 +93,15 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
                 return;
             }
             // What it has asked for is on its way.
-            (_, Some(_)) if is_admitted && !is_there => {}
-            (_, Some(member)) => is_admitted = cluster.ask_to_be_admitted(&member).await,
+            (Some(_), Some(_)) if is_admitted && !is_there => {}
+            (_, Some(member)) => match cluster.ask_to_be_admitted(&member).await {
+                Asked::Votes => is_admitted = true,
+                Asked::Again => {}
+                Asked::LetGo => {
+                    tracing::warn!("this node was let go while it came in: stop it");
+                    return;
+                }
+            },
             (_, None) => {}
         }
         if look.is_multiple_of(LOOKS_PER_ROUND) {
@@ -86,8 +113,7 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
 }
 
 impl Cluster {
-    /// Whether it votes now.
-    async fn ask_to_be_admitted(&self, member: &Member) -> bool {
+    async fn ask_to_be_admitted(&self, member: &Member) -> Asked {
         let admission = self.shard.get().map(|shard| shard.admission());
         let request = Request::Admit {
             peer_addr: member.peer_addr.clone(),
@@ -99,14 +125,26 @@ impl Cluster {
         match self.ask_leader(&request, ADMISSION).await {
             Ok(Response::Done) => {
                 tracing::info!("this node is a replica of the shard");
-                return true;
+                return Asked::Votes;
             }
+            Ok(Response::Unknown { .. }) => return Asked::LetGo,
             Ok(Response::TakenIn { term, index }) => self.note_taken_in(EntryId { term, index }),
             Ok(Response::Refused { reason }) => tracing::warn!(%reason, "this node is not a replica yet"),
             Ok(_) => {}
             Err(reason) => tracing::debug!(%reason, "nobody to be admitted by"),
         }
-        false
+        Asked::Again
+    }
+
+    /// Whether others are led, and know of no such node: this one was let go, and has not heard of it.
+    async fn is_forgotten(&self) -> bool {
+        if !self.others.lock().iter().any(|other| other.leads) {
+            return false;
+        }
+        match self.ask_leader(&Request::WhoIsThere, CALL).await {
+            Ok(Response::Nodes { nodes, .. }) => !nodes.is_empty() && nodes.iter().all(|(node, _)| *node != self.node),
+            _ => false,
+        }
     }
 
     fn note_taken_in(&self, by: EntryId) {
