@@ -13,7 +13,7 @@
 //! * [`Shard`], [`Config`]: the outside; [`Ticket`]: names of transactions;
 //! * `replica`: its work and what is shared; `workers`: the threads, or tasks, on which it goes on; `queue`: where transactions wait; `leader`: the thread that commits;
 //! * `batch`: a log entry's contents; `consensus`: the consensus library's types; `log`: its log, and `syncs`: how that
-//!   becomes durable; `peers`, `message`: its other replicas and what is said to them;
+//!   becomes durable; `peers`, `message`: its other replicas and what is said to them; `reception`: what they say;
 //! * `calls`: what sessions of the nodes that follow ask of the one that leads; `lease`: how long it may answer alone; `contact`: whether it hears of
 //!   the others; `visible`: waiting for what it has committed; `durability`: what an answer waits for;
 //! * `membership`: who belongs to the shard; `admission`: from when on one that comes anew takes part in elections; `levels`: what all of its nodes can read;
@@ -56,6 +56,7 @@ mod outcomes;
 mod peers;
 mod progress;
 mod queue;
+mod reception;
 mod replica;
 mod salvage;
 mod syncs;

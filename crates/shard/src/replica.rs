@@ -46,10 +46,9 @@ use crate::housekeeper::{self, Order};
 use crate::ids::{Issuer, Issuing, Ticket, TransactionId};
 use crate::lease::Lease;
 use crate::levels::Directory;
-use crate::log::payload_bytes;
 use crate::machine::Replicated;
 use crate::membership::Admitted;
-use crate::message::{Append, Appended, Request, Response};
+use crate::message::{Request, Response};
 use crate::meters::Meters;
 use crate::outcomes::{Fate, Known};
 use crate::progress::Progress;
@@ -58,13 +57,10 @@ use crate::syncs::Syncs;
 use crate::visible::Visible;
 use crate::witness::{Retention, leader_with_rows};
 use crate::workers::Worker;
-use crate::{MembershipError, checkpoint, leader, levels, membership, witness};
+use crate::{MembershipError, checkpoint, leader, levels, membership, reception};
 
 /// No entry is ever of this term.
 pub(crate) const NO_EPOCH: u64 = u64::MAX;
-
-/// What an entry needs in the log beside its payload, at most.
-const RECORD_BYTES: usize = 64;
 
 /// What its work has in common.
 #[derive(Clone)]
@@ -389,11 +385,11 @@ impl Replica {
                 Ok(Request::Part(part)) => arrivals.take(part).await,
                 Ok(Request::Append(append)) if !append.entries.is_empty() => {
                     // On the shard's thread, which is the only one to wait for the log.
-                    let appending = runtime.spawn(async move { append_entries(&raft, &shared, append).await });
+                    let appending = runtime.spawn(async move { reception::append(&raft, &shared, append).await });
                     let stopping = |_| Response::Refused("the node is stopping".into());
                     appending.await.unwrap_or_else(stopping)
                 }
-                Ok(request) => answer(&raft, &shared, request).await,
+                Ok(request) => reception::answer(&raft, &shared, request).await,
                 Err(garbled) => Response::Refused(garbled.to_string()),
             };
             response.encode()
@@ -658,78 +654,6 @@ fn may_lead(role: Role) -> Result<(), MembershipError> {
     match role {
         Role::Data => Ok(()),
         Role::Witness => Err(MembershipError::NotLeader),
-    }
-}
-
-/// Takes entries, if there is room for them. A log that finds none in the middle of it takes nothing more, for good.
-async fn append_entries(raft: &Raft, shared: &Shared, append: Append) -> Response {
-    let bytes = append
-        .entries
-        .iter()
-        .map(|entry| payload_bytes(entry) + RECORD_BYTES)
-        .sum();
-    match shared.reserve(bytes) {
-        Ok(()) => append_to_log(raft, shared, append).await,
-        Err(error) => Response::Refused(error.to_string()),
-    }
-}
-
-async fn append_to_log(raft: &Raft, shared: &Shared, append: Append) -> Response {
-    if let Some(entry) = contradicted(raft, shared, &append) {
-        shared.failure.set(format!(
-            "the leader has another log entry {entry} than was committed here: one of the nodes was started with an old copy of its directory, and \
-             what was acknowledged since is lost there. What this node has is in its directory (latsdb admin dump)"
-        ));
-        return Response::Refused("what is committed here contradicts it".into());
-    }
-    match raft.append_entries(append).await {
-        Ok(appended) => {
-            if !matches!(appended, Appended::HigherVote(_)) {
-                shared.contact.heard();
-            }
-            Response::Append(appended)
-        }
-        Err(error) => Response::Refused(error.to_string()),
-    }
-}
-
-/// An entry that was applied here, and is another one for whoever leads now.
-fn contradicted(raft: &Raft, shared: &Shared, append: &Append) -> Option<u64> {
-    let applied = {
-        let metrics = raft.metrics();
-        let metrics = metrics.borrow_watched();
-        // One that led before may have entries that never were committed.
-        let is_now = append.vote >= metrics.vote;
-        metrics.last_applied.filter(|_| is_now)?.index
-    };
-    let sent = append
-        .prev_log_id
-        .iter()
-        .chain(append.entries.iter().map(|entry| &entry.log_id));
-    let mut old = sent.take_while(|id| id.index <= applied);
-    let other = old.find(|id| shared.log.id_at(id.index).is_some_and(|here| here != entry_id(id)));
-    other.map(|id| id.index)
-}
-
-/// What this replica says to another one.
-async fn answer(raft: &Raft, shared: &Shared, request: Request) -> Response {
-    let refused = |error: &dyn std::fmt::Display| Response::Refused(error.to_string());
-    match request {
-        Request::Append(append) => append_to_log(raft, shared, append).await,
-        Request::Vote(ballot) => match raft.vote(ballot).await {
-            Ok(verdict) => Response::Vote(verdict),
-            Err(error) => refused(&error),
-        },
-        Request::PreVote(ballot) => match raft.pre_vote(ballot).await {
-            Ok(verdict) => Response::Vote(verdict),
-            Err(error) => refused(&error),
-        },
-        Request::Transfer(transfer) => match raft.handle_transfer_leader(transfer).await {
-            Ok(answer) => Response::Transfer(answer.is_ok()),
-            Err(error) => refused(&error),
-        },
-        Request::Covered => Response::Covered(witness::covered(shared)),
-        Request::Part(_) => refused(&"checkpoints are taken elsewhere"),
     }
 }
 
