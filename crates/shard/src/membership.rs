@@ -271,7 +271,7 @@ pub(crate) async fn end_change(raft: Raft) {
         let metrics = metrics.borrow_watched();
         metrics.membership_config.membership().get_joint_config().len() > 1
     };
-    if is_joint && !failpoints::goes_wrong("membership.joint") {
+    if is_joint {
         let ended = raft
             .change_membership(ChangeMembers::AddVoterIds(BTreeSet::new()), true)
             .await;

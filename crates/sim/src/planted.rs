@@ -78,13 +78,13 @@ pub const BUGS: &[Bug] = &[
     bug("lease.length", 3, "a lease is longer than the others' patience"),
     bug(
         "lease.offer",
-        3,
+        1,
         "a lease is kept while the lead is offered to another replica",
     )
     .often(Fault::MoveAndIsolate),
     bug(
         "lease.term",
-        3,
+        1,
         "a lease of a term is renewed by what the others have answered in a later one",
     )
     .often(Fault::PingPong),
@@ -97,11 +97,11 @@ pub const BUGS: &[Bug] = &[
     .often(Fault::Amnesia),
     bug(
         "lead.early",
-        3,
+        1,
         "locks are given before the entries of earlier terms are applied",
     ),
-    bug("lead.locks", 1, "locks of an earlier lead are good in the next").often(Fault::PingPong),
-    bug("apply.term", 8, "a commit under the locks of another term is applied").often(Fault::PingPong),
+    bug("lead.locks", 12, "locks of an earlier lead are good in the next").often(Fault::PingPong),
+    bug("apply.term", 2, "a commit under the locks of another term is applied").often(Fault::PingPong),
     bug(
         "apply.order",
         1,
@@ -121,26 +121,26 @@ pub const BUGS: &[Bug] = &[
     ),
     bug(
         "claims.taken",
-        2,
+        1,
         "whoever has claimed a key does not look whether somebody was faster",
     ),
     bug(
         "outcome.late",
-        4,
+        5,
         "a commit arrives after its issuer was told that it was not made",
     )
     .often(Fault::Breaks),
     bug(
         "outcome.stale",
-        9,
+        53,
         "who has led before a commit was made, and led anew, says that it was not made",
     )
     .often(Fault::PingPong),
-    bug("doubt.locks", 23, "the locks of a commit in doubt are free").often(Fault::Far),
-    bug("doubt.outcome", 11, "a commit in doubt is said not to be made").often(Fault::LateLogs),
+    bug("doubt.locks", 15, "the locks of a commit in doubt are free").often(Fault::Far),
+    bug("doubt.outcome", 1, "a commit in doubt is said not to be made").often(Fault::LateLogs),
     bug(
         "doubt.early",
-        10,
+        1,
         "a commit of this term is given up before a later one has begun",
     )
     .often(Fault::LateLogs),
@@ -148,7 +148,7 @@ pub const BUGS: &[Bug] = &[
     bug("ids.lead", 1, "ids of an earlier lead are used").often(Fault::MoveLeader),
     bug(
         "checkpoint.position",
-        5,
+        1,
         "a checkpoint says that it holds an entry more than it does",
     ),
     bug(
@@ -158,7 +158,7 @@ pub const BUGS: &[Bug] = &[
     ),
     bug(
         "table.current",
-        1,
+        2,
         "a lock is good for rows that a checkpoint has replaced",
     ),
     bug(
@@ -170,12 +170,6 @@ pub const BUGS: &[Bug] = &[
         "admission.early",
         7,
         "a node that comes anew takes part in elections before it knows what it had voted for",
-    )
-    .often(Fault::LoseDisk),
-    bug(
-        "membership.joint",
-        34,
-        "a change of voters that an earlier leader has begun is never ended",
     )
     .often(Fault::LoseDisk),
     bug("statement.again", 1, "a statement is run again although it was applied")
@@ -203,13 +197,13 @@ pub const BUGS: &[Bug] = &[
     bug("witness.leads", 4, "a witness that is elected takes the lead").with_a_witness(),
     bug(
         "log.sync",
-        3,
+        8,
         "entries are acknowledged before they are synced, by a witness, too",
     )
     .with_a_witness(),
     bug(
         "lease.length",
-        3,
+        1,
         "a lease is longer than the patience of the others and of a witness",
     )
     .with_a_witness(),
