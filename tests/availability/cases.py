@@ -609,8 +609,10 @@ def flip(path, offset):
 
 
 def flip_in_log(data_dir):
+    """In the middle, of a byte that is not zero: between two records some mean nothing, and no checksum covers them."""
     newest = segments(data_dir)[-1]
-    flip(newest, (4096 + end_of_log(newest)) // 2)
+    middle = (4096 + end_of_log(newest)) // 2
+    flip(newest, middle + next(at for at, byte in enumerate(newest.read_bytes()[middle:]) if byte))
 
 
 def tear_tail(data_dir):
