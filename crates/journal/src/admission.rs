@@ -111,6 +111,7 @@ fn decode(bytes: &[u8; BYTES], path: &Path) -> Result<Admission, OpenError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::with_directory;
     use env::SimDisk;
 
     const ENTRY: EntryId = EntryId { term: 3, index: 70 };
@@ -120,9 +121,7 @@ mod tests {
         let dir = Path::new("data");
         for operations in 0..12 {
             let disk = SimDisk::new(operations);
-            let env = Env::simulated(disk.clone(), 1);
-            env.disk.create_dir(dir).unwrap();
-            env.disk.sync_dir(Path::new("")).unwrap();
+            let env = with_directory(&disk, dir);
             assert_eq!(
                 Admission::read(&env, dir).unwrap(),
                 Admission::Belongs,

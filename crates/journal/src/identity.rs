@@ -189,6 +189,7 @@ fn newer(first: Option<Identity>, second: Option<Identity>) -> Option<Identity> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::with_directory;
     use env::SimDisk;
 
     fn sample(incarnation: u32) -> Identity {
@@ -236,9 +237,7 @@ mod tests {
         for before in 0..4 {
             for operations in 0..12 {
                 let disk = SimDisk::new(operations + 100 * u64::from(before));
-                let env = Env::simulated(disk.clone(), 1);
-                env.disk.create_dir(dir).unwrap();
-                env.disk.sync_dir(Path::new("")).unwrap();
+                let env = with_directory(&disk, dir);
                 for incarnation in 1..=before {
                     sample(incarnation).write(&env, dir).unwrap();
                 }
@@ -307,9 +306,7 @@ mod tests {
         let dir = Path::new("data");
         for operations in 0..12 {
             let disk = SimDisk::new(operations);
-            let env = Env::simulated(disk.clone(), 1);
-            env.disk.create_dir(dir).unwrap();
-            env.disk.sync_dir(Path::new("")).unwrap();
+            let env = with_directory(&disk, dir);
             sample(4).write(&env, dir).unwrap();
             sample(5).write(&env, dir).unwrap();
             disk.cut_power_after(operations);

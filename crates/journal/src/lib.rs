@@ -49,3 +49,12 @@ pub use journal::{Journal, Options, Unsynced};
 pub use reader::Reader;
 pub use spare::Spares;
 pub use state::{Entry, EntryId, Vote};
+
+/// What uses the disk, with a directory that a power cut leaves there.
+#[cfg(test)]
+fn with_directory(disk: &std::sync::Arc<env::SimDisk>, dir: &std::path::Path) -> env::Env {
+    let env = env::Env::simulated(disk.clone(), 1);
+    env.disk.create_dir(dir).unwrap();
+    env.disk.sync_dir(std::path::Path::new("")).unwrap();
+    env
+}

@@ -18,7 +18,6 @@
 //! The file `admission` (drawn in `docs/formats/identity.md`) keeps where it is. A directory without one takes part.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use env::{Env, failpoints};
@@ -33,7 +32,6 @@ pub(crate) struct Standing {
     env: Env,
     dir: PathBuf,
     admission: Mutex<Admission>,
-    takes_part: AtomicBool,
 }
 
 impl Standing {
@@ -53,7 +51,6 @@ impl Standing {
             env: env.clone(),
             dir: dir.to_owned(),
             admission: Mutex::new(admission),
-            takes_part: AtomicBool::new(admission == Admission::Belongs),
         })
     }
 
@@ -63,23 +60,21 @@ impl Standing {
 
     /// Whether it votes, and may be voted for.
     pub fn takes_part(&self) -> bool {
-        self.takes_part.load(Ordering::Acquire) || failpoints::goes_wrong("admission.early")
+        self.admission() == Admission::Belongs || failpoints::goes_wrong("admission.early")
     }
 
     /// Notes, on the disk, which entry has taken it in. One that belongs knows better.
     pub fn is_taken_in(&self, by: EntryId) -> Result<(), OpenError> {
-        let mut admission = self.admission.lock();
-        if *admission != Admission::Asks {
-            return Ok(());
+        if self.admission() == Admission::Asks {
+            // Whoever is asked for a vote meanwhile does not wait for the disk.
+            Admission::note(&self.env, &self.dir, by)?;
+            *self.admission.lock() = Admission::TakenIn(by);
         }
-        Admission::note(&self.env, &self.dir, by)?;
-        *admission = Admission::TakenIn(by);
         Ok(())
     }
 
     fn belongs(&self) {
         *self.admission.lock() = Admission::Belongs;
-        self.takes_part.store(true, Ordering::Release);
     }
 }
 

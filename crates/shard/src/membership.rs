@@ -165,7 +165,7 @@ pub(crate) async fn admit(
             return Err(MembershipError::Failed(reason.into()));
         }
     }
-    may_vote_alone(raft, voters(raft).into_iter().chain([id]).collect()).await?;
+    majority_answers(raft, voters(raft).into_iter().chain([id]).collect()).await?;
     let voters = ChangeMembers::AddVoterIds(BTreeSet::from([id]));
     let changed = raft.change_membership(voters, true).await;
     let _ = failpoints::hit("membership.votes");
@@ -220,7 +220,7 @@ pub(crate) async fn dismiss(raft: &Raft, known: &[Replica], node: u32) -> Result
             // Once it has lost its vote it could not make the second change.
             return Err(MembershipError::Leads(node));
         }
-        may_vote_alone(raft, voters(raft).difference(&ids).copied().collect()).await?;
+        majority_answers(raft, voters(raft).difference(&ids).copied().collect()).await?;
         take_turn(raft, ChangeMembers::RemoveVoters(ids.clone())).await?;
         let _ = failpoints::hit("membership.leaving");
     }
@@ -235,8 +235,8 @@ fn voters(raft: &Raft) -> BTreeSet<u64> {
     configs.last().cloned().unwrap_or_default()
 }
 
-/// Whether a majority of those who would vote is there. A change that they cannot commit cannot be taken back, either.
-async fn may_vote_alone(raft: &Raft, voters: BTreeSet<u64>) -> Result<(), MembershipError> {
+/// Whether a majority of those who would vote answers now. A change that they cannot commit cannot be taken back, either.
+async fn majority_answers(raft: &Raft, voters: BTreeSet<u64>) -> Result<(), MembershipError> {
     // What was answered before says nothing: the one may be lost since.
     let began = Instant::now();
     loop {

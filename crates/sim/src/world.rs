@@ -284,8 +284,12 @@ impl World {
         if self.settings.witness.is_some() && !self.agree() {
             return false;
         }
-        let is_settled = self.joining.is_empty() && self.leaving.is_empty() && self.lost.is_empty();
-        all_are_up && is_settled && self.bad_disks.is_empty() && self.leader().is_some()
+        all_are_up && self.is_settled() && self.bad_disks.is_empty() && self.leader().is_some()
+    }
+
+    /// Nobody is about to come, or to go.
+    fn is_settled(&self) -> bool {
+        self.joining.is_empty() && self.leaving.is_empty() && self.lost.is_empty()
     }
 
     /// How many nodes there will be when those that come and go have done so.
@@ -578,8 +582,7 @@ impl World {
         let mut has_asked: BTreeMap<u32, u64> = BTreeMap::new();
         while self.now < begun + RECOVERY && !self.report.has_any() {
             self.tick();
-            let is_settled = self.joining.is_empty() && self.leaving.is_empty() && self.lost.is_empty();
-            if is_settled && self.nodes.iter().all(has_served) {
+            if self.is_settled() && self.nodes.iter().all(has_served) {
                 break;
             }
             if self.sql_mixes.is_some() {
@@ -613,8 +616,7 @@ impl World {
             .filter(|node| !has_served(node))
             .map(|node| node.id)
             .collect();
-        let comes_or_goes = !self.joining.is_empty() || !self.leaving.is_empty() || !self.lost.is_empty();
-        if comes_or_goes && !self.report.has_any() {
+        if !self.is_settled() && !self.report.has_any() {
             let what = format!(
                 "nodes {:?} do not come in, or {:?} do not go; {}",
                 self.joining,

@@ -281,7 +281,6 @@ impl Cluster {
         };
         let status = shard.status();
         let member = self.member().unwrap_or_default();
-        let votes = |replica: &shard::Replica| replica.node == self.node && replica.votes;
         Presence {
             node: self.node,
             is_witness: self.role == Role::Witness,
@@ -294,7 +293,7 @@ impl Cluster {
                 (None, None, Role::Data) => "starting".to_owned(),
                 (None, Some(_), _) | (None, None, Role::Witness) => "up".to_owned(),
             },
-            votes: shard.replicas().iter().any(votes),
+            votes: votes(shard, self.node),
             leads: status.is_leader,
             disk_is_full: status.disk_is_full,
             term: status.term,
