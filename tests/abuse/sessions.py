@@ -433,3 +433,51 @@ def refuses(connection, sql):
     except ServerError as error:
         expect(error.number != 1105, f"{sql}: {error}")
         return True
+
+
+# What a session does again and again, and does not hold afterwards.
+REPEATED = {
+    "short and long answers": ["SELECT 1", "SELECT * FROM held", "SELECT JSON_ARRAYAGG(v) FROM held"],
+    "long texts": ["SELECT '" + "a" * 3_000_000 + "'", "INSERT INTO held VALUES (-1, 1, '" + "b" * 500_000 + "')", "DELETE FROM held WHERE id = -1"],
+    "many columns": ["SELECT * FROM JSON_TABLE('{}', '$' COLUMNS (" + ",".join(f"c{n} INT PATH '$'" for n in range(5000)) + ")) j"],
+    "changes": ["UPDATE held SET n = n + 1", "BEGIN", "UPDATE held SET v = CONCAT(n, REPEAT('c', 1000))", "COMMIT"],
+    "changes taken back": ["BEGIN", "UPDATE held SET n = n + 1", "ROLLBACK", "SELECT nothing FROM held"],
+    "many rows": ["INSERT INTO held VALUES " + ",".join(f"({5000 + n}, {n}, '{'d' * 500}')" for n in range(1000)), "DELETE FROM held WHERE id >= 5000"],
+    "temporary tables": ["CREATE TEMPORARY TABLE short AS SELECT * FROM held", "UPDATE short SET v = CONCAT(v, 'e')", "DELETE FROM short", "DROP TABLE short"],
+    "prepared statements": ["PREPARE q FROM 'SELECT * FROM held'", "EXECUTE q", "DEALLOCATE PREPARE q"],
+    "variables": ["SET @long = REPEAT('f', 1000000)", "SET @long = NULL"],
+    "definitions": ["CREATE TABLE made (a INT PRIMARY KEY, b INT, KEY (b))", "DROP TABLE made"],
+    "programs": ["CREATE PROCEDURE made() BEGIN DECLARE n INT DEFAULT 0; WHILE n < 9 DO SET n = n + 1; END WHILE; SELECT n; END", "CALL made()", "DROP PROCEDURE made"],
+}
+REPETITIONS = 20
+# In all of them together: some is done once, and the thread keeps some.
+DRIFT_MAX = 2 * MIB
+
+
+@test(memory_mib=400)
+def what_a_session_is_charged_with():
+    """What a session seems to hold neither grows nor shrinks with what it has done: its memory is limited by that figure."""
+    with raw(timeout=120) as connection:
+        run = connection.query
+
+        def held():
+            time.sleep(0.3)  # what is dropped aside
+            return int(connection.rows("SELECT MEMORY_USED FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()")[0][1:])
+
+        run("DROP TABLE IF EXISTS held")
+        run("CREATE TABLE held (id INT PRIMARY KEY, n INT, v LONGTEXT)")
+        run("INSERT INTO held WITH RECURSIVE r AS (SELECT 1 x UNION ALL SELECT x + 1 FROM r WHERE x < 1000) SELECT x, x, REPEAT('a', 1000) FROM r")
+        # Something that it does hold: less than nothing is not shown.
+        run(f"SET @kept = REPEAT('k', {20 * MIB})")
+        for name, statements in REPEATED.items():
+            for turn in range(REPETITIONS + 1):
+                if turn == 1:
+                    before = held()
+                for statement in statements:
+                    try:
+                        connection.drain(connection.command(b"\x03" + statement.encode()))
+                    except ServerError as error:
+                        expect(error.number == 1054, f"{name}: {error}")
+            drift = held() - before
+            expect(abs(drift) <= DRIFT_MAX, f"{name}: {drift} bytes after {REPETITIONS} times")
+        run("DROP TABLE held")

@@ -208,7 +208,13 @@ impl Connection {
         let fiber = Fiber::new(move |suspender: &Suspender| {
             let (handle, socket) = (self.dialog.handle.clone(), self.dialog.socket.clone());
             let host = FiberHost::new(suspender, &handle, Some(&socket));
-            let next = host.governor().run(|| self.run_packets(&host));
+            let before = self.output_size();
+            let next = host.governor().run(|| {
+                let next = self.run_packets(&host);
+                // The thread takes the buffer back, with what it has grown by.
+                governor::disown(self.output_size() - before);
+                next
+            });
             self.long_turns.note(host.had_long_turns(), Instant::now);
             (self, next)
         })?;
@@ -254,10 +260,21 @@ impl Connection {
                 None | Some(Interrupt::KillQuery | Interrupt::Timeout) => {}
                 Some(Interrupt::KillConnection | Interrupt::Shutdown) => return Next::Close,
             }
-            if self.dialog.answer.output.len() >= FLUSH_LEN && host.wait_for(self.flush()).is_err() {
-                return Next::Broken;
+            if self.dialog.answer.output.len() >= FLUSH_LEN {
+                let before = self.output_size();
+                let flushed = host.wait_for(self.flush());
+                // The thread has taken it.
+                governor::disown(before - self.output_size());
+                if flushed.is_err() {
+                    return Next::Broken;
+                }
             }
         }
+    }
+
+    /// What the allocator counts for the output's buffer. It is the thread's, and grows while the session's statements run.
+    fn output_size(&self) -> i64 {
+        governor::allocated_size(self.dialog.answer.output.capacity())
     }
 
     /// Logs in anew on the same connection. Err once the client has been turned away.
@@ -296,7 +313,7 @@ impl Connection {
             shared, socket, answer, ..
         } = &mut self.dialog;
         socket.flush(&mut answer.output, shared.config.write_timeout).await?;
-        pool::return_buffer(answer.output.replace_buffer(Vec::new()));
+        governor::given_away(|| pool::return_buffer(answer.output.replace_buffer(Vec::new())));
         Ok(())
     }
 

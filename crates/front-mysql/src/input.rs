@@ -46,9 +46,9 @@ impl Input {
         }
     }
 
-    /// Gives the buffer back; what it holds is forgotten.
+    /// Gives the buffer back; what it holds is forgotten. It came from the thread, so no session is credited with it.
     pub fn release(&mut self) {
-        pool::return_buffer(std::mem::take(&mut self.buffer));
+        governor::given_away(|| pool::return_buffer(std::mem::take(&mut self.buffer)));
         self.start = 0;
     }
 

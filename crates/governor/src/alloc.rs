@@ -75,6 +75,14 @@ fn tell(counted: i64) {
     current::note_allocation();
 }
 
+/// What is counted for a block of `bytes`.
+pub fn allocated_size(bytes: usize) -> i64 {
+    match bytes {
+        0 => 0,
+        bytes => rounded(bytes) as i64,
+    }
+}
+
 /// A layout's size fits into `isize`, so the cast is exact.
 fn size(layout: Layout) -> i64 {
     rounded(layout.size()) as i64

@@ -48,6 +48,8 @@ pub struct Governor<'a> {
     charged_elsewhere: Cell<i64>,
     /// The thread's count of allocated bytes up to which the account is settled.
     settled_at: Cell<i64>,
+    /// What the account has been settled by, in all: without what the reaper has freed of it meanwhile.
+    settled: Cell<i64>,
     /// How many [`without_yield`] the statement is in.
     yields_forbidden: Cell<u32>,
 }
@@ -68,6 +70,7 @@ impl<'a> Governor<'a> {
             statement_limit: Cell::new(i64::MAX),
             charged_elsewhere: Cell::new(0),
             settled_at: Cell::new(0),
+            settled: Cell::new(0),
             yields_forbidden: Cell::new(0),
         }
     }
@@ -99,6 +102,11 @@ impl<'a> Governor<'a> {
         settled + (alloc::counted() - self.settled_at.get())
     }
 
+    /// What the session has allocated under this governor, less what it has freed itself.
+    fn allocated(&self) -> i64 {
+        self.settled.get() + (alloc::counted() - self.settled_at.get())
+    }
+
     /// What the reaper has freed of an earlier statement's is no credit of this one.
     fn dropped_meanwhile(&self) -> i64 {
         let dropped = self.account.as_ref().map_or(0, |account| account.dropped_aside());
@@ -108,6 +116,7 @@ impl<'a> Governor<'a> {
     fn settle(&self) {
         let counted = alloc::counted();
         let change = counted - self.settled_at.replace(counted);
+        self.settled.set(self.settled.get() + change);
         if let Some(account) = &self.account {
             account.add(change);
         }
@@ -250,19 +259,22 @@ pub fn charge_elsewhere(bytes: i64) {
 
 /// Runs `work`, whose allocations other threads will free: they are not the session's.
 pub fn given_away<R>(work: impl FnOnce() -> R) -> R {
-    // What others allocate while `work` gives way is not in it.
-    let held = || with(|governor| governor.held()).unwrap_or(0);
-    let before = held();
+    // What others allocate while `work` gives way is not in it, nor what the reaper frees.
+    let before = allocated();
     let result = work();
-    disown(held() - before);
+    disown(allocated() - before);
     result
+}
+
+fn allocated() -> i64 {
+    with(|governor| governor.allocated()).unwrap_or(0)
 }
 
 /// Runs `work`, and tells by how many bytes the session holds more after it.
 pub fn measured<R>(work: impl FnOnce() -> R) -> (R, u64) {
-    let before = held();
+    let before = allocated();
     let result = work();
-    (result, held().saturating_sub(before))
+    (result, (allocated() - before).max(0) as u64)
 }
 
 /// Counts `bytes` of what the statement allocated as somebody else's from now on (negative: as its own again): what goes to a

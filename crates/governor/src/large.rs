@@ -159,14 +159,14 @@ const ASIDE_MIN: u64 = 256 << 10;
 /// What the reaper is going to drop, and who is charged for it until then.
 static DROPPED: Mutex<VecDeque<(Box<dyn Send>, Option<Arc<Account>>)>> = Mutex::new(VecDeque::new());
 
-/// Drops what takes `bytes` of the session's memory, such as a tree of a million nodes, aside where that is much: to walk over it
-/// would take the thread too long. From then on it is not the session's any more.
+/// Drops what takes about `bytes` of the session's memory, such as a tree of a million nodes, aside where that is much: to walk over it
+/// would take the thread too long. It is the session's until then, for a moment: what is freed in fact is known then, as parts of it may
+/// have other owners.
 pub fn drop_aside<T: Send + 'static>(value: T, bytes: u64) {
-    if bytes < ASIDE_MIN || REAPER.get().is_none() {
-        return drop(value);
+    match bytes < ASIDE_MIN {
+        true => drop(value),
+        false => drop_for_session(value),
     }
-    crate::disown(bytes as i64);
-    drop_elsewhere(value);
 }
 
 /// Has the reaper drop what is charged to no session, such as the rows of a table; where there is no reaper, drops it here.

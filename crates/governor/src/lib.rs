@@ -40,6 +40,7 @@ mod stop;
 pub mod turn;
 pub mod unread;
 
+pub use alloc::allocated_size;
 pub use current::{Governor, Runner, aside, begin_statement, disown, given_away, measured, without_yield};
 pub use stack::descend;
 pub use stop::{Interrupt, MemoryStop, StackStop, Stop};

@@ -14,6 +14,9 @@ use crate::support::{DataDir, Running, directory, latsdb, rows};
 /// For what comes about by itself. A machine that does much else takes its time.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// A state that a statement has for so long is no step on its way.
+const LASTING: Duration = Duration::from_millis(200);
+
 /// Three nodes that know each other.
 pub struct Cluster {
     peer: Vec<String>,
@@ -544,9 +547,17 @@ pub fn beside(mut client: Client, sql: &'static str) -> std::thread::JoinHandle<
 /// Whether for the lock of a table or, asked for together, that of a row.
 pub fn wait_until_waiting(client: &mut Client, id: u32) {
     let shown = format!("SELECT state FROM information_schema.processlist WHERE id = {id}");
+    // The state is there before the leader has been asked, and who asks later may be served first: a wait is what lasts.
+    let mut seen_since = None;
     eventually("a statement that waits for a lock", || match one(client, &shown) {
-        now if now.starts_with("Waiting for") && now.ends_with("lock") => Ok(()),
-        other => Err(other),
+        now if now.starts_with("Waiting for") && now.ends_with("lock") => {
+            let since = seen_since.get_or_insert_with(Instant::now);
+            (since.elapsed() >= LASTING).then_some(()).ok_or(now)
+        }
+        other => {
+            seen_since = None;
+            Err(other)
+        }
     });
 }
 

@@ -77,6 +77,11 @@ impl Output {
         &mut self.buffer
     }
 
+    /// What the buffer has room for.
+    pub fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// Exchanges the buffer of an empty output.
     pub fn replace_buffer(&mut self, buffer: Vec<u8>) -> Vec<u8> {
         debug_assert!(self.is_empty() && buffer.is_empty());

@@ -87,8 +87,16 @@ impl Retired {
             let guard = epoch::pin();
             for group in garbage.by_ref().take(GROUPS_PER_GUARD) {
                 let group: Box<[Garbage]> = group.into();
-                // SAFETY: the caller's: unreachable after the grace period, and in this list once.
-                unsafe { guard.defer_unchecked(move || free(&group)) };
+                // Whoever comes by frees it, a session's statement too, which is not to be credited with it.
+                let free_group = move || {
+                    governor::given_away(move || {
+                        // SAFETY: the caller's: unreachable after the grace period, and in this list once.
+                        unsafe { free(&group) };
+                        drop(group);
+                    });
+                };
+                // SAFETY: as above.
+                unsafe { guard.defer_unchecked(free_group) };
             }
             guard.flush();
         }

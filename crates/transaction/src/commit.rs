@@ -201,14 +201,15 @@ impl Transaction {
         drop(overlay);
         async move {
             let _held = (locks, prepared);
-            let Some(proposal) = proposal else {
+            let Some(mut proposal) = proposal else {
                 if let Some(guest) = guest {
                     guest.release().await;
                 }
                 return Ok(None);
             };
             // They go after what is to be done before.
-            let (committed, _locks) = proposal.await;
+            let (committed, _locks) = (&mut proposal).await;
+            governor::given_away(|| drop(proposal));
             let committed = committed?;
             then(committed);
             Ok(Some(committed))

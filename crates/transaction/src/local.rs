@@ -60,18 +60,20 @@ impl LocalChanges {
             }
             let mut rows = std::mem::take(&mut *table.rows).into_iter();
             while rows.len() > 0 {
-                // They are charged as data, not as what the statement holds.
+                let some: Vec<_> = rows.by_ref().take(TOGETHER).collect();
+                // The copies are charged as data, not as what the statement holds.
                 governor::given_away(|| {
-                    for (key, row) in rows.by_ref().take(TOGETHER) {
-                        let fits = store.set(table.id, &key, row.as_deref());
+                    for (key, row) in &some {
+                        let fits = store.set(table.id, key, row.as_deref());
                         fits.expect("the transaction has checked the lengths, and the table is there");
                     }
                 });
+                drop(some);
                 governor::pause();
             }
         }
         governor::given_away(|| store.publish());
-        while store.collect(TOGETHER) {
+        while governor::given_away(|| store.collect(TOGETHER)) {
             governor::pause();
         }
         drop(memory);
