@@ -14,7 +14,7 @@ pub struct Insert {
     pub ignore: bool,
     pub table: TableName,
     pub partitions: Vec<Ident>,
-    /// None when no list was written (all columns); `()` is an empty list.
+    /// None: all columns, as no list was written, or an empty one.
     pub columns: Option<Vec<ColumnName>>,
     pub source: InsertSource,
     /// `AS alias [(columns)]` of the new row.

@@ -29,6 +29,8 @@ impl Parser<'_> {
         let partitions = self.opt_partition_names()?;
         let columns = self.insert_columns()?;
         let source = self.insert_source(columns.is_some())?;
+        // As in MySQL, `()` names all columns.
+        let columns = columns.filter(|names| !names.is_empty());
         let mut row_alias = None;
         if verb == InsertVerb::Insert && !matches!(source, InsertSource::Query(_)) && self.eat(Kw::AS) {
             row_alias = Some(RowAlias {

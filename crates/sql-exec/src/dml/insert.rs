@@ -206,8 +206,10 @@ impl<'a> Inserter<'a> {
             let given = value_of(default, &self.values, self.ctx)?;
             self.put(*column, given)?;
         }
-        if self.fires_before {
-            self.fire_before(&mut wants_id)?;
+        match self.fires_before {
+            true => self.fire_before(&mut wants_id)?,
+            // Behind what is wrong with the values that are given.
+            false => self.fill_missing(&[])?,
         }
         if !self.changer.complete(&mut self.values, None)? {
             return Ok(());
@@ -269,11 +271,13 @@ impl<'a> Inserter<'a> {
                 true => Value::Null,
                 false => types::cast::implicit_default(&definition.ty),
             },
-            Given::NoDefault if self.fires_before => {
+            Given::NoDefault => {
                 self.missing.push(column);
-                Value::Null
+                match self.fires_before || definition.nullable {
+                    true => Value::Null,
+                    false => types::cast::implicit_default(&definition.ty),
+                }
             }
-            Given::NoDefault => self.without_default(column)?,
             Given::AutoIncrement | Given::Generated => Value::Null,
         };
         Ok(false)
@@ -299,17 +303,23 @@ impl<'a> Inserter<'a> {
         })
     }
 
-    /// Fires the BEFORE triggers, and looks afterwards whether the row is one.
-    fn fire_before(&mut self, wants_id: &mut bool) -> SqlResult<()> {
-        self.changer.generate(&mut self.values, None)?;
-        let (timing, event) = (TriggerTiming::Before, TriggerEvent::Insert);
-        let set = self.changer.fire(timing, event, None, Some(&mut self.values))?;
+    /// Sets the columns that were given no value and have no default, but for those that a trigger has `set`.
+    fn fill_missing(&mut self, set: &[usize]) -> SqlResult<()> {
         for at in 0..self.missing.len() {
             let column = self.missing[at];
             if !set.contains(&column) {
                 self.values[column] = self.without_default(column)?;
             }
         }
+        Ok(())
+    }
+
+    /// Fires the BEFORE triggers, and looks afterwards whether the row is one.
+    fn fire_before(&mut self, wants_id: &mut bool) -> SqlResult<()> {
+        self.changer.generate(&mut self.values, None)?;
+        let (timing, event) = (TriggerTiming::Before, TriggerEvent::Insert);
+        let set = self.changer.fire(timing, event, None, Some(&mut self.values))?;
+        self.fill_missing(&set)?;
         let counter = self.plan.table.def.auto_increment();
         if let Some(column) = counter.filter(|column| set.contains(column)) {
             let value = std::mem::replace(&mut self.values[column], Value::Null);

@@ -305,8 +305,9 @@ impl Altered {
             AlterAction::SetDefault { column, default } => {
                 let at = self.column_to_change(column)?;
                 let ty = self.builder.def.columns[at].ty.clone();
-                // Here MySQL takes neither NULL nor an expression, as it does where a column is defined.
-                if ty.kind.is_lob() || ty.kind == TypeKind::Json {
+                // Here MySQL does not take NULL, as it does where a column is defined.
+                let has_expression = matches!(default, ast::ColumnDefault::Expr(_));
+                if (ty.kind.is_lob() || ty.kind == TypeKind::Json) && !has_expression {
                     return Err(SqlError::new(ErrorKind::BlobCantHaveDefault, &[&column.as_str()]));
                 }
                 if self.builder.def.columns[at].generated.is_some() {

@@ -75,7 +75,7 @@ impl Session {
             if change.before.is_taken(&database, &table) {
                 return Err(SqlError::new(ErrorKind::TableExists, &[&table]));
             }
-            change.check_foreign_keys(&new.def)?;
+            change.check_constraints(&new.def)?;
             change.edit.put_table(TableDef::clone(&new.def));
             change.edit.remove_copy(new.id());
             change.copies.push(job);
@@ -100,7 +100,7 @@ impl Session {
             before,
             copies: Vec::new(),
         };
-        change.check_foreign_keys(&def)?;
+        change.check_constraints(&def)?;
         let id = self.engine.allocate_table_id(&change.runtime)?;
         let def = TableDef { id, ..def };
         let (job, rows) = self.engine.begin_copy(store_spec(&def), host)?;

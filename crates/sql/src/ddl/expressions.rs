@@ -15,6 +15,7 @@ use crate::expr::functions::{Stability, is_boolean};
 use crate::expr::scope::unknown_column;
 use crate::expr::{BindOptions, Binder, Clause, EvalContext, Expr, ExprKind, Resolved, Scope, Subquery};
 use crate::host::Host;
+use crate::plan::scope::default_of_column;
 use crate::session::Session;
 use crate::session::parameters::Parameters;
 
@@ -262,6 +263,19 @@ impl Scope for DefinitionScope<'_> {
 
     fn insert_value(&mut self, _column: &ast::ColumnName) -> SqlResult<Expr> {
         Err(self.disallowed_function("values"))
+    }
+
+    fn default_of(&mut self, name: &ast::ColumnName) -> SqlResult<Expr> {
+        if matches!(self.place, Place::KeyPart(_)) {
+            return Err(self.disallowed());
+        }
+        self.resolve(name)?;
+        let at = self.def.column(&name.name).ok_or_else(|| self.unknown(name))?;
+        let column = &self.def.columns[at];
+        match column.generated {
+            Some(_) => Err(SqlError::new(ErrorKind::NoDefaultForField, &[&column.name])),
+            None => default_of_column(column),
+        }
     }
 
     /// Whatever is no function of the server's is taken for one.

@@ -11,6 +11,7 @@ use parser::ast::{self, TableElement};
 use store::{Cursor, KeyRange};
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, TypeKind, Value};
 
+use super::checks::rename_own_checks;
 use super::online::{Way, changes_type};
 use super::table_def::check_constraint_name;
 use super::{SchemaChange, TableBuilder};
@@ -277,8 +278,9 @@ fn are_alike(a: &SqlType, b: &SqlType) -> bool {
 // --- a change of the schema ---
 
 impl SchemaChange<'_> {
-    /// Checks a new table: its own keys, and those that have waited for its name.
-    pub fn check_foreign_keys(&self, def: &TableDef) -> SqlResult<()> {
+    /// Checks a new table: the names of its checks, its own keys, and those that have waited for its name.
+    pub fn check_constraints(&self, def: &TableDef) -> SqlResult<()> {
+        self.check_names_of_checks(None, def)?;
         for key in &def.foreign_keys {
             self.check_name_is_free(def, key)?;
             self.check_parent(def, key)?;
@@ -372,6 +374,8 @@ impl SchemaChange<'_> {
             ..old.clone()
         };
         rename_own_keys(old, &mut new);
+        rename_own_checks(old, &mut new)?;
+        self.check_names_of_checks(Some(old), &new)?;
         for key in &new.foreign_keys {
             self.check_name_is_free(&new, key)?;
         }
@@ -430,6 +434,8 @@ impl SchemaChange<'_> {
             .map(|key| old.foreign_key(&key.name).is_none())
             .collect();
         rename_own_keys(old, new);
+        rename_own_checks(old, new)?;
+        self.check_names_of_checks(Some(old), new)?;
         for (key, is_new) in new.foreign_keys.iter().zip(is_new) {
             self.check_name_is_free(new, key)?;
             let parent = self.edit.catalog().table(&key.parent_database, &key.parent_table);

@@ -5,6 +5,7 @@
 //! and with it the new catalog installed; whoever waited finds it and plans again.
 
 mod alter;
+mod checks;
 mod create_as;
 mod default_value;
 mod events;
@@ -41,6 +42,7 @@ use crate::session::{Answer, Session, wait_for_commit};
 use crate::table::{index_spec, store_spec};
 use crate::table_ids::CopyGuard;
 
+use checks::definition_like;
 pub(crate) use create_as::NoAnswer;
 pub(crate) use locks::{EVERYTHING, ObjectLocks, name_key};
 
@@ -306,14 +308,7 @@ impl Session {
         let in_database = catalog.database(&database).ok_or_else(|| unknown_database(&database))?;
         let (mut def, options) = match &create.body {
             ast::CreateTableBody::Like(other) => {
-                let other = self.table(other)?;
-                let def = TableDef {
-                    database: database.clone(),
-                    name: name.clone(),
-                    foreign_keys: Vec::new(),
-                    triggers: Vec::new(),
-                    ..TableDef::clone(&other.def)
-                };
+                let def = definition_like(&self.table(other)?.def, &database, &name)?;
                 (def, TableOptions::default())
             }
             ast::CreateTableBody::Definition(definition) if definition.query.is_some() => {
@@ -339,7 +334,7 @@ impl Session {
             if change.before.is_taken(&database, &name) {
                 return Err(SqlError::new(ErrorKind::TableExists, &[&name]));
             }
-            change.check_foreign_keys(&def)?;
+            change.check_constraints(&def)?;
             def.id = change.engine.allocate_table_id(&change.runtime)?;
             change.create_table(def, options.auto_increment);
             Ok(())

@@ -12,6 +12,7 @@ use types::collation::CollationId;
 use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, Timestamp, TypeKind};
 
 use super::alter::columns_of;
+use super::checks::generated_name;
 use super::column_type;
 use super::default_value::{check_default, rules_of_defaults};
 use super::foreign_keys::has_written_key;
@@ -618,7 +619,8 @@ impl TableBuilder {
             None => loop {
                 // Names that were made before are not tried again.
                 self.checks_named += 1;
-                let name = format!("{table}_chk_{}", self.checks_named);
+                let name = generated_name(&table, self.checks_named);
+                check_constraint_name(&name)?;
                 if !taken(&name, &self.def.checks) {
                     break name;
                 }

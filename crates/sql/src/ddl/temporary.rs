@@ -9,6 +9,7 @@ use transaction::{Options, Transaction};
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::alter::{Outcome, with_conversions};
+use super::checks::definition_like;
 use super::create_as::{NoAnswer, insert_of};
 use super::full_text;
 use super::{SchemaChange, adding_index, dropping_index, table_def, unknown_database};
@@ -138,18 +139,8 @@ impl Session {
         let collation = in_database.def.collation;
         let (def, auto_increment) = match &create.body {
             CreateTableBody::Like(other) => {
-                let other = TableDef::clone(&self.table(other)?.def);
-                let (database, name) = (database.clone(), name.clone());
-                (
-                    TableDef {
-                        database,
-                        name,
-                        foreign_keys: Vec::new(),
-                        triggers: Vec::new(),
-                        ..other
-                    },
-                    None,
-                )
+                let def = definition_like(&self.table(other)?.def, &database, &name)?;
+                (def, None)
             }
             CreateTableBody::Definition(definition) if definition.query.is_some() => {
                 return self.create_temporary_as((&database, &name), definition, collation, host);

@@ -294,7 +294,10 @@ impl Session {
                 true
             }
         });
-        self.own_table_locks().tables = Some(self.locked(list, host)?);
+        // With the last of its tables, LOCK TABLES has come to its end.
+        if !list.is_empty() {
+            self.own_table_locks().tables = Some(self.locked(list, host)?);
+        }
         result
     }
 }
