@@ -88,7 +88,7 @@ impl Parser<'_> {
     /// INTO at one of the places behind the body: only one of them may have it.
     fn later_into(&mut self, into: &mut Option<Box<SelectInto>>) -> PResult<()> {
         if into.is_some() && self.at(Kw::INTO) {
-            return Err(self.unexpected());
+            return Err(self.other(3953, b"HY000", "Multiple INTO clauses in one query block.".into()));
         }
         if into.is_none() {
             *into = self.opt_into()?;
@@ -155,6 +155,7 @@ impl Parser<'_> {
         let first = self.intersections(first)?;
         let mut rest = Vec::new();
         while let Some(keyword) = self.eat_any(&[Kw::UNION, Kw::EXCEPT]) {
+            self.forbid_into_before()?;
             let op = if keyword == Kw::UNION {
                 SetOp::Union
             } else {
@@ -172,6 +173,7 @@ impl Parser<'_> {
     fn intersections(&mut self, first: Primary) -> PResult<Primary> {
         let mut rest = Vec::new();
         while self.eat(Kw::INTERSECT) {
+            self.forbid_into_before()?;
             let all = self.all_or_distinct();
             let primary = self.query_primary()?;
             let body = self.body_of(primary)?;
@@ -182,6 +184,14 @@ impl Parser<'_> {
             });
         }
         self.with_terms(first, rest)
+    }
+
+    /// A query that another one follows has no INTO.
+    fn forbid_into_before(&mut self) -> PResult<()> {
+        match self.pending_into {
+            Some(_) => Err(self.misplaced_into()),
+            None => Ok(()),
+        }
     }
 
     fn all_or_distinct(&mut self) -> bool {
@@ -220,12 +230,7 @@ impl Parser<'_> {
         let hints = self.take_hint()?;
         let options = self.select_options()?;
         let items = self.select_items()?;
-        if self.at(Kw::INTO) {
-            if self.pending_into.is_some() {
-                return Err(self.unexpected());
-            }
-            self.pending_into = self.opt_into()?;
-        }
+        let into = self.opt_into()?;
         let mut select = Select {
             hints,
             options,
@@ -266,6 +271,10 @@ impl Parser<'_> {
                 parser.expect(Kw::AS)?;
                 Ok((name, parser.window_spec()?))
             })?;
+        }
+        // Only now: the queries inside of this one have their own.
+        if into.is_some() {
+            self.pending_into = into;
         }
         Ok(select)
     }

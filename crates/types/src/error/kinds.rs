@@ -518,6 +518,8 @@ errors! {
     UnresolvedHintName = 3128 "HY000" "Unresolved name '%' for % hint";
     NotHintUpdatableVariable = 3637 "HY000" "Variable '%' cannot be set using SET_VAR hint.";
     TableValueConstructorMustHaveColumns = 3942 "HY000" "Each row of a VALUES clause must have at least one column, unless when used as source in an INSERT statement.";
+    MultipleIntoClauses = 3953 "HY000" "Multiple INTO clauses in one query block.";
+    MisplacedInto = 3954 "HY000" "Misplaced INTO clause, INTO is not allowed inside subqueries, and must be placed at end of UNION clauses.";
     MissingJsonTableValue = 3665 "22035" "Missing value for JSON_TABLE column '%'";
     WrongJsonTableValue = 3666 "2203F" "Can't store an array or an object in the scalar JSON_TABLE column '%'";
     TableFunctionMustHaveAlias = 3667 "42000" "Every table function must have an alias";
