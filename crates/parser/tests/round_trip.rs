@@ -539,7 +539,7 @@ fn statement() -> impl Strategy<Value = Statement> {
         .boxed();
     let insert = (
         table_name(),
-        option::of(vec(column_name(), 0..3)),
+        option::of(vec(column_name(), 1..3)),
         vec(vec(prop_oneof![3 => expr(), 1 => Just(Expr::Default)], 0..3), 1..3),
         vec(assignment.clone(), 0..2),
         any::<bool>(),

@@ -257,7 +257,7 @@ impl SchemaChange<'_> {
     }
 
     /// A value in the new column's type. NULL where it is no longer allowed, and text that is cut, are MySQL's errors of such a
-    /// change.
+    /// change; without strict mode NULL becomes the implicit default.
     fn converted(
         &self,
         changer: &RowChanger<'_>,
@@ -291,9 +291,18 @@ impl SchemaChange<'_> {
             } == definition.ty
         });
         if value.is_null() && !definition.nullable {
+            let truncated = SqlError::new(ErrorKind::DataTruncated, &names);
+            if !changer.ctx.settings.sql_mode.is_strict() {
+                if definition.ty.kind == TypeKind::Enum {
+                    // Not its first member, but what no text of it becomes; with the same warning.
+                    return changer.assign(column, Value::from(""));
+                }
+                changer.ctx.with_warnings(|warnings| warnings.warn(truncated));
+                return Ok(types::cast::implicit_default(&definition.ty));
+            }
             return Err(match nullability_alone {
                 true => ErrorKind::InvalidUseOfNull.into(),
-                false => SqlError::new(ErrorKind::DataTruncated, &names),
+                false => truncated,
             });
         }
         let cuts_text = before.is_some_and(|before| before.kind.is_text() && definition.ty.kind.is_text());
