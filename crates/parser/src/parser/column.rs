@@ -261,7 +261,7 @@ impl Parser<'_> {
                 self.bump();
                 self.character(TypeName::Char)
             }
-            Kw::NCHAR => self.national(),
+            Kw::NCHAR | Kw::NATIONAL => self.national(),
             Kw::SIGNED | Kw::UNSIGNED => {
                 self.bump();
                 self.eat_any(&[Kw::INT, Kw::INTEGER]);

@@ -222,15 +222,18 @@ impl<'a> RowChanger<'a> {
                 continue;
             }
             let value = generated.expr.eval(old, self.ctx)?;
-            self.assign(generated.column, value)
-                .map_err(|error| match error.kind() {
-                    // It is stored nowhere.
-                    ErrorKind::DataTooLong => {
-                        let names: [&dyn std::fmt::Display; 2] = [&definition.name, &self.ctx.row_number()];
-                        SqlError::new(ErrorKind::DataTruncated, &names)
-                    }
-                    _ => error,
-                })?;
+            let read = match value.is_null() && !definition.nullable {
+                true => self.bend_null(generated.column, self.ignore),
+                false => self.assign(generated.column, value),
+            };
+            read.map_err(|error| match error.kind() {
+                // It is stored nowhere.
+                ErrorKind::DataTooLong => {
+                    let names: [&dyn std::fmt::Display; 2] = [&definition.name, &self.ctx.row_number()];
+                    SqlError::new(ErrorKind::DataTruncated, &names)
+                }
+                _ => error,
+            })?;
         }
         Ok(())
     }
@@ -285,8 +288,12 @@ impl<'a> RowChanger<'a> {
             }
             let told = self.ctx.with_warnings(|warnings| warnings.iter().len());
             let value = generated.expr.eval(values, self.ctx);
-            let value = value.and_then(|value| self.assign(column, value));
-            if self.table.def.columns[column].hidden {
+            let definition = &self.table.def.columns[column];
+            let value = value.and_then(|value| match value.is_null() && !definition.nullable {
+                true => self.bend_null(column, self.ignore),
+                false => self.assign(column, value),
+            });
+            if definition.hidden {
                 let word = |error| self.told_of_index(column, error);
                 self.ctx.with_warnings(|warnings| warnings.reword(told, word));
             }

@@ -109,7 +109,8 @@ impl Session {
         }
         altered.check_new_foreign_keys()?;
         altered.builder.check_keys()?;
-        let mut def = altered.builder.finish()?;
+        let (mut def, warnings) = altered.builder.finish()?;
+        self.warnings.append(warnings);
         if let Some((database, name)) = rename {
             def.database = database;
             def.name = name;
@@ -285,12 +286,18 @@ impl Altered {
             AlterAction::DropPrimaryKey => self.drop_index("PRIMARY"),
             AlterAction::DropCheck(name) => self.drop_check(name, ErrorKind::CheckConstraintNotFound),
             AlterAction::DropConstraint(name) => {
-                if self.builder.def.foreign_key(name).is_some() {
-                    self.builder.drop_foreign_key(name)
-                } else if self.builder.def.index(name).is_some_and(IndexDef::is_unique) {
-                    self.drop_index(name)
-                } else {
-                    self.drop_check(name, ErrorKind::ConstraintNotFound)
+                let def = &self.builder.def;
+                let is_foreign = def.foreign_key(name).is_some();
+                let is_unique = def.index(name).is_some_and(IndexDef::is_unique);
+                let is_check = def.checks.iter().any(|check| same_name(&check.name, name));
+                match (is_foreign, is_unique) {
+                    _ if u8::from(is_foreign) + u8::from(is_unique) + u8::from(is_check) > 1 => Err(SqlError::new(
+                        ErrorKind::MultipleConstraintsWithName,
+                        &[&&**name, &"DROP"],
+                    )),
+                    (true, _) => self.builder.drop_foreign_key(name),
+                    (_, true) => self.drop_index(name),
+                    _ => self.drop_check(name, ErrorKind::ConstraintNotFound),
                 }
             }
             AlterAction::DropForeignKey(name) => self.builder.drop_foreign_key(name),
@@ -402,8 +409,8 @@ impl Altered {
             AlterAction::OrderBy(_) => self.rebuild = true,
             AlterAction::Force => self.rebuild = true,
             AlterAction::Option(option) => {
-                let options = super::table_options(std::slice::from_ref(option))?;
-                let def = &mut self.builder.def;
+                let TableBuilder { def, lenience, .. } = &mut self.builder;
+                let options = super::table_options(std::slice::from_ref(option), &def.name, lenience)?;
                 def.collation = options.collation.unwrap_or(def.collation);
                 if matches!(option, ast::TableOption::Comment(_)) {
                     def.comment = options.comment;

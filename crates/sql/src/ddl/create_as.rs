@@ -129,7 +129,7 @@ impl Session {
     }
 
     pub(super) fn definition_with_columns(
-        &self,
+        &mut self,
         database: &str,
         name: &str,
         definition: &ast::TableDefinition,
@@ -149,7 +149,7 @@ impl Session {
         let own = columns(definition);
         let mode = self.variables.settings.expressions.sql_mode;
         let (def, options) = match own.elements.is_empty() {
-            true => super::table_def::empty_table(database, name, definition, collation)?,
+            true => super::table_def::empty_table(database, name, definition, collation, mode)?,
             false => table_def(database, name, &own, collation, mode)?,
         };
         let mut builder = TableBuilder::new(def, mode);
@@ -169,7 +169,10 @@ impl Session {
         for element in &definition.elements {
             builder.add_constraint(element)?;
         }
-        Ok((builder.finish()?, options.auto_increment))
+        let (def, warnings) = builder.finish()?;
+        self.warnings.append(options.warnings);
+        self.warnings.append(warnings);
+        Ok((def, options.auto_increment))
     }
 }
 

@@ -13,6 +13,7 @@ mod expressions;
 mod foreign_keys;
 mod full_text;
 mod functional_keys;
+mod lenient;
 mod locks;
 mod online;
 pub(crate) mod programs;
@@ -322,6 +323,7 @@ impl Session {
                 self.variables.settings.expressions.sql_mode,
             )?,
         };
+        self.warnings.append(options.warnings);
         if self.variables.settings.require_primary_key && def.primary().is_none() {
             return Err(ErrorKind::TableWithoutPk.into());
         }

@@ -9,7 +9,7 @@ use catalog::{
 use parser::ast::{self, KeyKind, TableElement, TableOption};
 use types::cast;
 use types::collation::CollationId;
-use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, Timestamp, TypeKind};
+use types::{ErrorKind, IndexId, SqlError, SqlResult, SqlType, TableId, Timestamp, TypeKind, Warnings};
 
 use super::alter::columns_of;
 use super::checks::generated_name;
@@ -18,6 +18,7 @@ use super::default_value::{check_default, rules_of_defaults};
 use super::foreign_keys::has_written_key;
 use super::full_text;
 use super::functional_keys::FUNCTIONAL_INDEX;
+use super::lenient::Lenience;
 use crate::expr::sql_mode::SqlMode;
 use crate::names::{charset_by_name, collation_by_name};
 
@@ -36,6 +37,8 @@ pub struct TableOptions {
     pub comment: String,
     pub auto_increment: Option<u64>,
     pub kept: Vec<String>,
+    /// What the definition gets less than it asks for.
+    pub warnings: Warnings,
 }
 
 /// Turns the elements of a CREATE TABLE into a table without an id.
@@ -46,7 +49,7 @@ pub fn table_def(
     database_collation: CollationId,
     mode: SqlMode,
 ) -> SqlResult<(TableDef, TableOptions)> {
-    let (empty, options) = empty_table(database, name, definition, database_collation)?;
+    let (empty, mut options) = empty_table(database, name, definition, database_collation, mode)?;
     let mut builder = TableBuilder::new(empty, mode);
     for element in &definition.elements {
         if let TableElement::Column(column) = element {
@@ -61,7 +64,9 @@ pub fn table_def(
             element => builder.add_constraint(element)?,
         }
     }
-    Ok((builder.finish()?, options))
+    let (def, warnings) = builder.finish()?;
+    options.warnings.append(warnings);
+    Ok((def, options))
 }
 
 /// A table without columns, with the options of a definition.
@@ -70,12 +75,15 @@ pub(super) fn empty_table(
     name: &str,
     definition: &ast::TableDefinition,
     database_collation: CollationId,
+    mode: SqlMode,
 ) -> SqlResult<(TableDef, TableOptions)> {
     check_name(name, ErrorKind::WrongTableName)?;
     if definition.partitioning.is_some() {
         return Err(SqlError::not_supported("PARTITION BY"));
     }
-    let options = table_options(&definition.options)?;
+    let mut lenience = Lenience::under(mode);
+    let mut options = table_options(&definition.options, name, &mut lenience)?;
+    options.warnings = lenience.warnings;
     let def = TableDef {
         id: TableId(0),
         database: database.to_owned(),
@@ -96,7 +104,7 @@ pub(super) fn empty_table(
 }
 
 /// Reads table options: `ENGINE` and the like are accepted and mapped, what would change the meaning is refused.
-pub fn table_options(written: &[TableOption]) -> SqlResult<TableOptions> {
+pub fn table_options(written: &[TableOption], table: &str, lenience: &mut Lenience) -> SqlResult<TableOptions> {
     let mut options = TableOptions::default();
     let mut charset = None;
     for option in written {
@@ -117,10 +125,8 @@ pub fn table_options(written: &[TableOption]) -> SqlResult<TableOptions> {
                 options.collation = Some(collation);
             }
             TableOption::Comment(comment) => {
-                if comment.chars().count() > 2048 {
-                    return Err(SqlError::new(ErrorKind::TooLongTableComment, &[&"", &2048]));
-                }
-                options.comment = comment.to_string();
+                let too_long = || SqlError::new(ErrorKind::TooLongTableComment, &[&table, &2048]);
+                options.comment = lenience.comment(comment, 2048, too_long)?;
             }
             TableOption::AutoIncrement(next) => options.auto_increment = Some(*next),
             TableOption::DataDirectory(_) => return Err(SqlError::not_supported("DATA DIRECTORY")),
@@ -189,6 +195,7 @@ pub struct TableBuilder {
     pub def: TableDef,
     /// What literal defaults may be.
     defaults: cast::SqlMode,
+    pub lenience: Lenience,
     /// The highest number in a name that was made for a check.
     checks_named: u64,
 }
@@ -199,6 +206,7 @@ impl TableBuilder {
         TableBuilder {
             def,
             defaults: rules_of_defaults(mode),
+            lenience: Lenience::under(mode),
             checks_named: 0,
         }
     }
@@ -270,7 +278,7 @@ impl TableBuilder {
     }
 
     /// A written column, checked on its own.
-    pub fn column_def(&self, written: &ast::ColumnDef) -> SqlResult<ColumnDef> {
+    pub fn column_def(&mut self, written: &ast::ColumnDef) -> SqlResult<ColumnDef> {
         let name = &*written.name;
         check_name(name, ErrorKind::WrongColumnName)?;
         if written.storage == Some(ast::ColumnStorage::Disk) {
@@ -279,12 +287,9 @@ impl TableBuilder {
         if written.srid.is_some() {
             return Err(SqlError::not_supported("SRID"));
         }
-        let mut ty = column_type(
-            name,
-            &written.data_type,
-            written.collation.as_deref(),
-            self.def.collation,
-        )?;
+        let (own, tables) = (written.collation.as_deref(), self.def.collation);
+        let make = |data_type: &ast::DataType| column_type(name, data_type, own, tables);
+        let mut ty = self.lenience.column_type(name, &written.data_type, make)?;
         let nullable = written.nullable.unwrap_or(true) && !written.primary_key;
         if written.primary_key && written.nullable == Some(true) {
             return Err(ErrorKind::PrimaryCantHaveNull.into());
@@ -307,11 +312,9 @@ impl TableBuilder {
         {
             return Err(SqlError::new(ErrorKind::InvalidOnUpdate, &[&name]));
         }
-        if let Some(comment) = &written.comment
-            && comment.chars().count() > 1024
-        {
-            return Err(SqlError::new(ErrorKind::TooLongFieldComment, &[&name, &1024]));
-        }
+        let comment = written.comment.as_deref().unwrap_or_default();
+        let too_long = || SqlError::new(ErrorKind::TooLongFieldComment, &[&name, &1024]);
+        let comment = self.lenience.comment(comment, 1024, too_long)?;
         let generated = written.generated.as_ref().map(|generated| GeneratedDef {
             expression: generated.expr.to_string(),
             kind: if generated.stored {
@@ -326,11 +329,12 @@ impl TableBuilder {
                 &[&"generated column", &"DEFAULT or AUTO_INCREMENT"],
             ));
         }
-        let default = written
-            .default
-            .as_ref()
-            .map(|default| self.default_of(name, default, &ty))
-            .transpose()?;
+        let may_drop = ty.kind.is_lob() || ty.kind == TypeKind::Json;
+        let default = match &written.default {
+            Some(default) if may_drop && self.lenience.drops_default(name, default) => None,
+            Some(default) => Some(self.default_of(name, default, &ty)?),
+            None => None,
+        };
         if default == Some(ColumnDefault::Null) && !ty.nullable {
             return Err(SqlError::new(ErrorKind::InvalidDefault, &[&name]));
         }
@@ -343,7 +347,7 @@ impl TableBuilder {
             auto_increment,
             generated,
             invisible: written.visible == Some(false),
-            comment: written.comment.as_deref().unwrap_or_default().to_owned(),
+            comment,
             hidden: false,
         })
     }
@@ -462,7 +466,14 @@ impl TableBuilder {
                     &[&self.def.columns[part.column].name],
                 ));
             }
-            self.check_part(kind, part)?;
+            match self.check_part(kind, part) {
+                Err(error) if kind == IndexKind::Plain && error.kind() == ErrorKind::TooLongKey => {
+                    self.lenience.forgive(error)?;
+                    let charset = self.def.columns[part.column].ty.charset();
+                    part.prefix = Some(MAX_KEY_BYTES / charset.max_bytes_per_char());
+                }
+                checked => checked?,
+            }
         }
         if kind == IndexKind::FullText {
             full_text::check_columns(&self.def, &parts)?;
@@ -483,14 +494,9 @@ impl TableBuilder {
                 column.ty.nullable = false;
             }
         }
-        if let Some(comment) = &options.comment
-            && comment.chars().count() > 1024
-        {
-            return Err(SqlError::new(
-                ErrorKind::TooLongIndexComment,
-                &[&name.unwrap_or_default(), &1024],
-            ));
-        }
+        let comment = options.comment.as_deref().unwrap_or_default();
+        let too_long = || SqlError::new(ErrorKind::TooLongIndexComment, &[&name.unwrap_or_default(), &1024]);
+        let comment = self.lenience.comment(comment, 1024, too_long)?;
         let index = IndexDef {
             id: IndexId(if kind == IndexKind::Primary {
                 IndexId::PRIMARY.0
@@ -501,7 +507,7 @@ impl TableBuilder {
             parts,
             kind,
             visible: options.visible != Some(false),
-            comment: options.comment.as_deref().unwrap_or_default().to_owned(),
+            comment,
             using: options
                 .algorithm
                 .map(|algorithm| format!("{algorithm:?}").to_uppercase()),
@@ -635,8 +641,8 @@ impl TableBuilder {
         Ok(name)
     }
 
-    /// Checks the table as a whole.
-    pub fn finish(mut self) -> SqlResult<TableDef> {
+    /// Checks the table as a whole. Returns the warnings of its parts, too.
+    pub fn finish(mut self) -> SqlResult<(TableDef, Warnings)> {
         self.finish_foreign_keys()?;
         let def = &self.def;
         if def.columns.is_empty() {
@@ -675,7 +681,7 @@ impl TableBuilder {
             IndexKind::Plain => 2,
             IndexKind::FullText => 3,
         });
-        Ok(self.def)
+        Ok((self.def, self.lenience.warnings))
     }
 }
 

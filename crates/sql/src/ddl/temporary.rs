@@ -153,6 +153,7 @@ impl Session {
                     collation,
                     self.variables.settings.expressions.sql_mode,
                 )?;
+                self.warnings.append(options.warnings);
                 (def, options.auto_increment)
             }
         };
