@@ -239,6 +239,9 @@ fn binary_collation(charset: CharsetId) -> CollationId {
     collation_by_name(&format!("{}_bin", charset.name())).unwrap_or(CollationId::BINARY)
 }
 
+/// Characters of a member of an ENUM or SET.
+const MAX_LABEL_CHARS: usize = 255;
+
 /// The members of an ENUM or SET: trailing spaces removed, no doubles, no commas in a SET.
 fn labels(name: &str, written: &DataType, collation: CollationId) -> SqlResult<Labels> {
     let is_set = written.name == TypeName::Set;
@@ -257,6 +260,9 @@ fn labels(name: &str, written: &DataType, collation: CollationId) -> SqlResult<L
     for value in &written.values {
         governor::tick()?;
         let label = String::from_utf8_lossy(value).trim_end_matches(' ').to_owned();
+        if label.chars().nth(MAX_LABEL_CHARS).is_some() {
+            return Err(SqlError::new(ErrorKind::TooLongValueForType, &[&name]));
+        }
         if is_set && label.contains(',') {
             return Err(SqlError::new(ErrorKind::IllegalValueForType, &[&"set", &label]));
         }

@@ -72,12 +72,15 @@ pub fn plan_insert(planner: &Planner<'_>, insert: &ast::Insert) -> SqlResult<Ins
         InsertSource::Query(query) if let Some(rows) = bare_values(query) => {
             value_rows(&names, &columns, insert, rows)?
         }
-        InsertSource::Query(query) => Source::Query(super::query::plan_insert_source(
-            planner,
-            query,
-            Some(columns.len()),
-            &table,
-        )?),
+        InsertSource::Query(query) => {
+            columns.iter().try_for_each(|&column| takes_values(&table, column))?;
+            Source::Query(super::query::plan_insert_source(
+                planner,
+                query,
+                Some(columns.len()),
+                &table,
+            )?)
+        }
     };
     // `INSERT INTO t VALUES ()` takes every default.
     let all_empty = matches!(&source, Source::Values(rows) if rows.iter().all(Vec::is_empty));
@@ -242,10 +245,8 @@ fn insert_row(target: &TableScope<'_>, columns: &[usize], row: &[ast::Expr]) -> 
 
 fn insert_value(target: &TableScope<'_>, column: usize, value: &ast::Expr) -> SqlResult<InsertValue> {
     let (planner, table) = (target.planner, &target.table);
-    let definition = &table.def.columns[column];
-    if definition.generated.is_some() && !matches!(value, ast::Expr::Default) {
-        let names: [&dyn std::fmt::Display; 2] = [&definition.name, &table.def.name];
-        return Err(SqlError::new(ErrorKind::NonDefaultValueForGeneratedColumn, &names));
+    if !matches!(value, ast::Expr::Default) {
+        takes_values(table, column)?;
     }
     match value {
         // Lists of literals are long: they need no expression.
@@ -267,6 +268,16 @@ fn insert_value(target: &TableScope<'_>, column: usize, value: &ast::Expr) -> Sq
         Some(value) => InsertValue::Literal(value.clone()),
         None => InsertValue::Expr(expr),
     })
+}
+
+/// 3105 for a generated column, which is given no value.
+fn takes_values(table: &Table, column: usize) -> SqlResult<()> {
+    let definition = &table.def.columns[column];
+    if definition.generated.is_some() {
+        let names: [&dyn std::fmt::Display; 2] = [&definition.name, &table.def.name];
+        return Err(SqlError::new(ErrorKind::NonDefaultValueForGeneratedColumn, &names));
+    }
+    Ok(())
 }
 
 /// A hex literal is a number where the column is numeric.

@@ -322,6 +322,9 @@ impl Altered {
                     return Err(SqlError::new(ErrorKind::WrongUsage, &names));
                 }
                 let default = self.builder.default_of(column, default, &ty)?;
+                if default == ColumnDefault::Null && !self.builder.def.columns[at].nullable {
+                    return Err(SqlError::new(ErrorKind::InvalidDefault, &[&column.as_str()]));
+                }
                 self.builder.def.columns[at].default = Some(default);
             }
             AlterAction::DropDefault(column) => {

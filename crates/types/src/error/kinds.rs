@@ -578,6 +578,7 @@ errors! {
     DefaultValUnnamedFunctionNotAllowed = 3769 "HY000" "Default value expression of column '%' contains a disallowed function.";
     DefaultValVariables = 3772 "HY000" "Default value expression of column '%' cannot refer user or system variables.";
     DefaultAsValGenerated = 3773 "HY000" "DEFAULT function cannot be used with default value expressions";
+    TooLongValueForType = 3505 "HY000" "Too long enumeration/set value for column %.";
     MultipleConstraintsWithName = 3939 "HY000" "Table has multiple constraints with the name '%'. Please use constraint specific '%' clause.";
     ConstraintNotFound = 3940 "HY000" "Constraint '%' does not exist.";
     FunctionalIndexOnJson = 3753 "42000" "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";
