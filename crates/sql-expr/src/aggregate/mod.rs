@@ -17,6 +17,7 @@ use types::sql_type::NOT_FIXED_DECIMALS;
 use types::{SqlResult, SqlType, TypeKind, Value};
 
 use super::arithmetic::{self, Domain};
+use super::bind::is_binary_string;
 use super::collation::Coercibility;
 use super::compare::{self, Comparison};
 use super::context::EvalContext;
@@ -147,7 +148,15 @@ impl AggregateCall {
             function,
             AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg
         );
-        let args = match numeric {
+        let of_bits = matches!(
+            function,
+            AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor
+        );
+        let of_bytes = of_bits && is_binary_string(&args[0]);
+        if of_bytes && args[0].ty.length > MAX_BIT_BYTES {
+            return Err(ErrorKind::InvalidBitwiseAggregateOperandsSize.into());
+        }
+        let args = match numeric && !of_bytes {
             false => args,
             true if is_json => args.into_iter().map(convert::hex_as_number).collect(),
             true => args.into_iter().map(convert::as_number).collect(),
@@ -194,6 +203,10 @@ impl AggregateCall {
                     ty => ty,
                 };
                 (ty, mixed.coercibility)
+            }
+            _ if of_bytes => {
+                let ty = string_type(u64::from(args[0].ty.length) + 1, types::CollationId::BINARY).not_null();
+                (ty, Coercibility::Implicit)
             }
             _ => {
                 let ty = numeric_type(function, &args, ctx);
@@ -283,6 +296,9 @@ impl std::fmt::Display for AggregateCall {
         f.write_str(")")
     }
 }
+
+/// Bytes of a binary string that BIT_AND and its kin take.
+const MAX_BIT_BYTES: u32 = 511;
 
 /// MySQL adds 22 digits (those of BIGINT and a sign) for sums.
 const SUM_DIGITS: u32 = 22;

@@ -10,7 +10,7 @@ use types::json::{Members, Node};
 use types::{CollationId, SqlResult, TypeKind, Value};
 
 use super::super::Expr;
-use super::super::arithmetic::Domain;
+use super::super::arithmetic::{self, BitOp, Domain};
 use super::super::context::EvalContext;
 use super::super::convert;
 use super::super::functions::json;
@@ -45,6 +45,8 @@ enum State {
     /// MIN, MAX.
     Extreme(Value),
     Bits(u64),
+    /// BIT_AND, BIT_OR, BIT_XOR of binary strings, which all have one length; none before the first.
+    ByteBits(Option<Box<[u8]>>),
     /// Welford's recurrence, as MySQL has it: mean so far, sum of squares of distances.
     Variance {
         count: u64,
@@ -68,6 +70,7 @@ impl Accumulator {
                 count: 0,
             },
             Min | Max => State::Extreme(Value::Null),
+            BitAnd | BitOr | BitXor if call.ty.kind.is_binary() => State::ByteBits(None),
             BitAnd => State::Bits(u64::MAX),
             BitOr | BitXor => State::Bits(0),
             StddevPop | StddevSamp | VarPop | VarSamp => State::Variance {
@@ -92,6 +95,7 @@ impl Accumulator {
         self.seen_bytes
             + match &self.state {
                 State::Extreme(value) => value.heap_bytes(),
+                State::ByteBits(bits) => bits.as_ref().map_or(0, |bits| bits.len()),
                 State::Concat(concatenation) => concatenation.heap_bytes(),
                 State::Json(items) => items
                     .iter()
@@ -212,6 +216,15 @@ impl Accumulator {
                     _ => *bits ^= operand,
                 }
             }
+            State::ByteBits(bits) => {
+                let Value::Bytes(operand) = value else {
+                    return Err(SqlError::internal("a binary string is no bytes"));
+                };
+                *bits = Some(match bits {
+                    None => operand.to_vec().into(),
+                    Some(bits) => arithmetic::binary_bits(bit_op(call.function), bits, operand)?.into(),
+                });
+            }
             State::Variance { count, mean, squares } => {
                 let number = convert::to_f64(value, ctx)?;
                 *count += 1;
@@ -260,9 +273,12 @@ impl Accumulator {
                 let order = call.comparisons()[0].compare(&value, best, ctx)?;
                 return Ok(order.is_some_and(|order| order != Ordering::Equal));
             }
-            State::Approximate { .. } | State::Bits(_) | State::Variance { .. } | State::Concat(_) | State::Json(_) => {
-                return Ok(false);
-            }
+            State::Approximate { .. }
+            | State::Bits(_)
+            | State::ByteBits(_)
+            | State::Variance { .. }
+            | State::Concat(_)
+            | State::Json(_) => return Ok(false),
         }
         Ok(true)
     }
@@ -293,6 +309,15 @@ impl Accumulator {
             }
             State::Extreme(value) => value.clone(),
             State::Bits(bits) => Value::UInt(*bits),
+            State::ByteBits(Some(bits)) => Value::Bytes(bits.to_vec().into()),
+            // Of as many bytes as the argument may have.
+            State::ByteBits(None) => {
+                let byte = match call.function {
+                    AggregateFunction::BitAnd => 0xff,
+                    _ => 0,
+                };
+                Value::Bytes(vec![byte; call.args[0].ty.length as usize].into())
+            }
             State::Variance { count, squares, .. } => {
                 let sample = matches!(
                     call.function,
@@ -379,4 +404,12 @@ fn node_bytes(node: &Node) -> usize {
             Node::Object(members) => members.iter().map(|(name, value)| name.len() + node_bytes(value)).sum(),
             _ => 0,
         }
+}
+
+fn bit_op(function: AggregateFunction) -> BitOp {
+    match function {
+        AggregateFunction::BitAnd => BitOp::And,
+        AggregateFunction::BitOr => BitOp::Or,
+        _ => BitOp::Xor,
+    }
 }

@@ -16,6 +16,7 @@ use super::functions::{self, Stability};
 use super::scope::{Resolved, Scope};
 use super::{ColumnRef, Expr, ExprKind, SubqueryExpr, SubqueryKind};
 
+pub(crate) use operator::is_binary_string;
 pub use syntax::interval_unit;
 pub use target::{cast_type, charset_by_name, collation_by_name};
 

@@ -615,7 +615,8 @@ fn negative_integer(number: u64) -> Expr {
     )
 }
 
-fn is_binary_string(expr: &Expr) -> bool {
+/// Whether bit operations take the bytes, and not a number.
+pub(crate) fn is_binary_string(expr: &Expr) -> bool {
     expr.ty.kind.is_binary() && !matches!(expr.kind, ExprKind::HexLiteral(_))
 }
 

@@ -265,22 +265,24 @@ fn locale(name: &str) -> Option<(&'static str, &'static str, Grouping)> {
     let thousands = |separator, point| (separator, point, Grouping::Thousands);
     let name = name.to_ascii_lowercase();
     Some(match name.as_str() {
-        "de_de" | "da_dk" | "es_ar" | "es_bo" | "es_cl" | "es_co" | "es_cr" | "es_ec" | "es_py" | "es_uy" | "es_ve"
-        | "id_id" | "is_is" | "nl_be" | "pt_br" | "ro_ro" | "tr_tr" | "vi_vn" | "de_be" | "de_lu" | "eu_es"
-        | "fo_fo" | "el_gr" | "hu_hu" | "be_by" | "mk_mk" | "sr_rs" | "uk_ua" | "ru_ua" => thousands(".", ","),
-        "fr_fr" | "fr_be" | "fr_ca" | "fr_lu" | "es_es" | "gl_es" | "hr_hr" | "it_it" | "pl_pl" | "pt_pt" | "sl_si"
-        | "nl_nl" | "de_at" | "sq_al" | "ca_es" => ("", ",", Grouping::None),
-        "ru_ru" | "nb_no" | "no_no" | "sv_se" | "sv_fi" | "fi_fi" | "cs_cz" | "sk_sk" | "et_ee" | "bg_bg" | "lv_lv"
-        | "lt_lt" => thousands(" ", ","),
-        "de_ch" | "it_ch" => thousands("'", "."),
-        "fr_ch" => thousands("'", ","),
-        "en_in" | "hi_in" | "gu_in" | "ta_in" | "te_in" | "kn_in" => (",", ".", Grouping::Indian),
-        "ar_sa" | "ar_jo" | "ar_lb" | "ar_sy" => ("", ".", Grouping::None),
-        "en_us" | "en_gb" | "en_au" | "en_ca" | "en_nz" | "en_ph" | "en_za" | "en_zw" | "ja_jp" | "zh_cn" | "zh_hk"
-        | "zh_tw" | "ko_kr" | "th_th" | "he_il" | "fa_ir" | "es_mx" | "es_do" | "es_gt" | "es_hn" | "es_ni"
-        | "es_pa" | "es_pe" | "es_pr" | "es_sv" | "es_us" | "ar_ae" | "ar_bh" | "ar_dz" | "ar_eg" | "ar_in"
-        | "ar_iq" | "ar_kw" | "ar_ly" | "ar_ma" | "ar_om" | "ar_qa" | "ar_sd" | "ar_tn" | "ar_ye" | "ms_my"
-        | "ur_pk" | "mn_mn" | "rm_ch" => thousands(",", "."),
+        "ar_ae" | "ar_bh" | "ar_dz" | "ar_eg" | "ar_in" | "ar_iq" | "ar_jo" | "ar_kw" | "ar_lb" | "ar_ly" | "ar_ma"
+        | "ar_om" | "ar_qa" | "ar_sd" | "ar_sy" | "ar_tn" | "ar_ye" | "en_au" | "en_ca" | "en_gb" | "en_nz"
+        | "en_ph" | "en_us" | "en_za" | "en_zw" | "es_do" | "es_gt" | "es_hn" | "es_mx" | "es_ni" | "es_pa"
+        | "es_pe" | "es_pr" | "es_sv" | "es_us" | "gu_in" | "he_il" | "hi_in" | "ja_jp" | "ko_kr" | "ms_my"
+        | "th_th" | "ur_pk" | "zh_cn" | "zh_hk" | "zh_tw" => thousands(",", "."),
+        "ar_sa" | "sr_rs" => ("", ".", Grouping::None),
+        "be_by" | "da_dk" | "de_be" | "de_de" | "de_lu" | "es_ar" | "es_bo" | "es_cl" | "es_co" | "es_ec" | "es_es"
+        | "es_py" | "es_uy" | "es_ve" | "fo_fo" | "hu_hu" | "id_id" | "is_is" | "lt_lt" | "mn_mn" | "nb_no"
+        | "no_no" | "ro_ro" | "ru_ua" | "sq_al" | "tr_tr" | "uk_ua" | "vi_vn" => thousands(".", ","),
+        "ca_es" | "de_at" | "el_gr" | "eu_es" | "fr_be" | "fr_ca" | "fr_ch" | "fr_fr" | "fr_lu" | "gl_es" | "hr_hr"
+        | "it_it" | "nl_be" | "nl_nl" | "pl_pl" | "pt_br" | "pt_pt" | "sl_si" => ("", ",", Grouping::None),
+        // MySQL puts a NUL between the digits of bg_BG.
+        "bg_bg" | "cs_cz" | "es_cr" | "et_ee" | "fi_fi" | "lv_lv" | "mk_mk" | "ru_ru" | "sk_sk" | "sv_fi" | "sv_se" => {
+            thousands(" ", ",")
+        }
+        "de_ch" => thousands("'", "."),
+        "en_in" | "ta_in" | "te_in" => (",", ".", Grouping::Indian),
+        "it_ch" | "rm_ch" => thousands("'", ","),
         _ => return None,
     })
 }

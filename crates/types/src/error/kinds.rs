@@ -509,7 +509,7 @@ errors! {
     IndexFunctional = 3761 "HY000" "The used storage engine cannot index the expression '%'.";
     PkIndexCantBeInvisible = 3522 "HY000" "A primary key index cannot be invisible";
     InvalidBitwiseOperandsSize = 3513 "HY000" "Binary operands of bitwise operators must be of equal length";
-    InvalidBitwiseAggregateOperandsSize = 3514 "HY000" "Binary operands of bitwise aggregate functions must be of equal length";
+    InvalidBitwiseAggregateOperandsSize = 3514 "HY000" "Aggregate bitwise functions cannot accept arguments longer than 511 bytes; consider using the SUBSTRING() function";
     InvalidJsonType = 3853 "22032" "Invalid JSON type in argument % to function %; % is required.";
     AesInvalidIv = 1882 "HY000" "The initialization vector supplied to % is too short. Must be at least % bytes long";
     AesInvalidKdfName = 3235 "HY000" "KDF method name is not valid. Please use hkdf or pbkdf2_hmac method name";
