@@ -86,7 +86,10 @@ impl Session {
             foreign_keys: Vec::new(),
             rebuild: false,
         };
-        for action in &alter.actions {
+        // Columns last: with its last column a key is gone, and may be named all the same.
+        let is_column = |action: &&AlterAction| matches!(action, AlterAction::DropColumn { .. });
+        let (columns, others): (Vec<_>, Vec<_>) = alter.actions.iter().partition(is_column);
+        for action in others.into_iter().chain(columns) {
             governor::tick()?;
             altered.drop_part(action)?;
         }
