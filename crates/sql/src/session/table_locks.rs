@@ -112,7 +112,12 @@ impl TableLocks {
         match statement {
             Statement::CreateTable(create) => check(&create.name),
             Statement::DropTable(drop) => drop.names.iter().try_for_each(check),
-            Statement::RenameTable(renames) => renames.iter().try_for_each(|rename| check(&rename.from)),
+            Statement::RenameTable(renames) => {
+                // A name that the statement has just given is that of a locked table.
+                let is_given = |at: usize| renames[..at].iter().any(|earlier| earlier.to == renames[at].from);
+                let mut from = (0..renames.len()).filter(|at| !is_given(*at));
+                from.try_for_each(|at| check(&renames[at].from))
+            }
             Statement::Truncate(name) => check(name),
             Statement::CreateIndex(create) => check(&create.table),
             Statement::DropIndex(drop) => check(&drop.table),
@@ -288,7 +293,19 @@ impl Session {
         let result = define(self);
         let catalog = self.engine.catalog();
         list.retain_mut(|table| match catalog.table(&table.database, &table.name) {
-            None => catalog.view(&table.database, &table.name).is_some() && catalog.table_by_id(table.id).is_some(),
+            None if catalog.view(&table.database, &table.name).is_some() => catalog.table_by_id(table.id).is_some(),
+            None => match catalog.table_by_id(table.id) {
+                None => false,
+                // It stays locked under its new name.
+                Some(def) => {
+                    if table.alias == table.name {
+                        table.alias.clone_from(&def.name);
+                    }
+                    table.database.clone_from(&def.database);
+                    table.name.clone_from(&def.name);
+                    true
+                }
+            },
             Some(def) => {
                 table.id = def.id;
                 true
