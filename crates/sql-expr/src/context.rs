@@ -10,7 +10,7 @@ use std::time::Duration;
 use parser::ast::VarScope;
 use types::error::{ErrorKind, SqlError, Warnings};
 use types::time::{TimeZone, UnixTime};
-use types::{CollationId, SqlResult, SqlType, Value};
+use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use crate::pattern::Pattern;
 use crate::scope::{Subquery, SubqueryRunner};
@@ -152,6 +152,31 @@ pub trait Services {
 pub struct UserVariable {
     pub value: Value,
     pub ty: SqlType,
+}
+
+impl UserVariable {
+    /// Given a value of this type: bits become a number.
+    pub fn new(value: Value, ty: SqlType) -> UserVariable {
+        let value = match value {
+            Value::Bit(bits) => Value::UInt(bits.value),
+            value => value,
+        };
+        UserVariable {
+            value,
+            ty: type_of_variable(ty),
+        }
+    }
+}
+
+/// The type of a user variable that is given a value of this type.
+pub fn type_of_variable(ty: SqlType) -> SqlType {
+    match ty.kind {
+        TypeKind::Bit => SqlType {
+            nullable: ty.nullable,
+            ..SqlType::bigint_unsigned()
+        },
+        _ => ty,
+    }
 }
 
 /// MySQL's random number generator (`randominit`, `my_rnd`), so that seeded sequences are the same.

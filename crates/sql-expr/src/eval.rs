@@ -163,14 +163,9 @@ impl Expr {
             }
             ExprKind::AssignUserVariable { name, value } => {
                 let ty = value.ty.clone();
-                let value = value.eval(row, ctx)?;
-                ctx.services.set_user_variable(
-                    name,
-                    UserVariable {
-                        value: value.clone(),
-                        ty,
-                    },
-                );
+                let variable = UserVariable::new(value.eval(row, ctx)?, ty);
+                let value = variable.value.clone();
+                ctx.services.set_user_variable(name, variable);
                 Ok(value)
             }
             ExprKind::SystemVariable { scope, name } => Ok(ctx.services.system_variable(*scope, name)?.0),

@@ -39,7 +39,7 @@ pub fn plan_load(planner: &Planner<'_>, load: &ast::LoadData) -> SqlResult<LoadP
                 let ty = SqlType::text(TypeKind::LongText, planner.ctx.settings.collation);
                 let value = Value::Null;
                 let services = planner.ctx.services;
-                services.set_user_variable(&name, UserVariable { value, ty });
+                services.set_user_variable(&name, UserVariable::new(value, ty));
                 LoadTarget::Variable(name.into())
             }
             ast::LoadTarget::Column(name) => {

@@ -26,6 +26,8 @@ pub struct RowChanger<'a> {
     pub ctx: &'a EvalContext<'a>,
     /// `IGNORE`: errors of one row become warnings.
     pub ignore: bool,
+    /// NULL becomes the implicit default where it is not allowed.
+    bends_null: bool,
     foreign_keys: Option<&'a ForeignKeys>,
     /// Virtual columns whose values need not fit: see [`leaving_unchecked`](Self::leaving_unchecked).
     unchecked: Vec<usize>,
@@ -47,11 +49,17 @@ impl<'a> RowChanger<'a> {
             runtime,
             ctx,
             ignore,
+            bends_null: ignore || !ctx.settings.sql_mode.is_strict(),
             foreign_keys: None,
             unchecked: Vec::new(),
             key: Vec::new(),
             row: Vec::new(),
         }
+    }
+
+    /// For an INSERT, whose values and whose changes of rows that are there agree on it.
+    pub fn bending_null(self, bends_null: bool) -> RowChanger<'a> {
+        RowChanger { bends_null, ..self }
     }
 
     /// Takes what comes nearest, without a word, for values of these virtual columns: MySQL computes them when they are read.
@@ -172,13 +180,9 @@ impl<'a> RowChanger<'a> {
             return Ok(value);
         }
         match value.is_null() && !definition.nullable {
-            true => self.bend_null(column, self.null_becomes_default()),
+            true => self.bend_null(column, self.bends_null),
             false => self.assign(column, value),
         }
-    }
-
-    fn null_becomes_default(&self) -> bool {
-        self.ignore || !self.ctx.settings.sql_mode.is_strict()
     }
 
     /// NULL in a column that cannot have it: 1048, or where it is bent the type's implicit default, with that as a warning.
@@ -207,7 +211,7 @@ impl<'a> RowChanger<'a> {
     pub fn before_update(&self, old: &[Value], new: &mut [Value]) -> SqlResult<Vec<usize>> {
         self.generate(new, None)?;
         let set = self.fire(TriggerTiming::Before, TriggerEvent::Update, Some(old), Some(&mut *new))?;
-        self.bend_nulls(new, &set, self.null_becomes_default())?;
+        self.bend_nulls(new, &set, self.bends_null)?;
         Ok(set)
     }
 

@@ -156,12 +156,15 @@ impl AutomaticIds {
 
 impl<'a> Inserter<'a> {
     pub fn new(plan: &'a InsertPlan, runtime: &'a Runtime<'a>, ctx: &'a EvalContext<'a>) -> Inserter<'a> {
+        let is_list = matches!(&plan.source, Source::Values(rows) if rows.len() > 1);
         Inserter {
             plan,
             runtime,
             ctx,
             changer: RowChanger::new(&plan.table, &plan.rules, runtime, ctx, plan.ignore)
-                .keeping(plan.foreign_keys.as_deref()),
+                .keeping(plan.foreign_keys.as_deref())
+                // A row that is there is changed as one of a list.
+                .bending_null(plan.ignore || (is_list && !ctx.settings.sql_mode.is_strict())),
             changed: Changed::default(),
             fires_before: plan.table.def.has_triggers(TriggerTiming::Before, TriggerEvent::Insert),
             missing: Vec::new(),

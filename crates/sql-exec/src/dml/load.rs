@@ -188,7 +188,7 @@ fn take_record(
                     None => Value::Null,
                 };
                 let ty = SqlType::text(TypeKind::LongText, ctx.settings.collation);
-                ctx.services.set_user_variable(name, UserVariable { value, ty });
+                ctx.services.set_user_variable(name, UserVariable::new(value, ty));
             }
             LoadTarget::Place(place) => {
                 let column = &def.columns[plan.insert.columns[*place]];

@@ -136,13 +136,7 @@ fn store_in_variables(plan: &QueryPlan, ctx: &QueryContext<'_>) -> SqlResult<Ans
         None => ctx.with_warnings(|warnings| warnings.warn(types::ErrorKind::SpFetchNoData.into())),
         Some(row) => {
             for ((name, value), column) in plan.into.iter().zip(row).zip(&plan.shape.columns) {
-                services.set_user_variable(
-                    name,
-                    UserVariable {
-                        value,
-                        ty: column.ty.clone(),
-                    },
-                );
+                services.set_user_variable(name, UserVariable::new(value, column.ty.clone()));
             }
             return Ok(Answer::affected(1));
         }

@@ -228,6 +228,8 @@ struct Output<'p, 'c, 'e, 'f> {
     sorter: Option<Sorter<'p>>,
     /// Which items were stored as values of their types before they are shown.
     stored: Vec<bool>,
+    /// The items that the keys of the order take their values from.
+    key_items: Vec<Option<usize>>,
     row: Vec<Value>,
 }
 
@@ -248,6 +250,7 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
             memory,
             sorter,
             stored: plan.items.iter().map(|item| is_stored(plan, item)).collect(),
+            key_items: plan.order.iter().map(|key| key_item(plan, &key.expr)).collect(),
             row: Vec::new(),
         })
     }
@@ -280,8 +283,11 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
             return (self.emit)(&self.row);
         };
         let mut keys = Vec::with_capacity(self.plan.order.len());
-        for key in &self.plan.order {
-            keys.push(key.expr.eval(wide, self.ctx)?);
+        for (key, item) in self.plan.order.iter().zip(&self.key_items) {
+            keys.push(match item {
+                Some(item) => self.row[*item].clone(),
+                None => key.expr.eval(wide, self.ctx)?,
+            });
         }
         sorter.add(keys, &self.row, &mut self.memory)?;
         Ok(ControlFlow::Continue(()))
@@ -307,6 +313,17 @@ fn is_stored(plan: &SelectPlan, item: &Expr) -> bool {
         keys.map(Expr::to_string).any(|key| key == shown)
     };
     plan.distinct || !plan.windows.is_empty() || (item.is_choice() && is_key())
+}
+
+/// The item that a key of the order is, where it may not be computed twice: it could have another value then, or does something beside
+/// computing, or takes long.
+fn key_item(plan: &SelectPlan, key: &Expr) -> Option<usize> {
+    if !key.is_volatile() && !key.has_subquery() {
+        return None;
+    }
+    let shown = key.to_string();
+    let is_it = |at: &usize| plan.read.contains(*at) && plan.items[*at].to_string() == shown;
+    (0..plan.items.len()).find(is_it)
 }
 
 /// Sorts rows, or keeps the first ones where only some are wanted.

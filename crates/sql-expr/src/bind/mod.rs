@@ -11,7 +11,7 @@ use types::error::{ErrorKind, SqlError};
 use types::{CollationId, SqlResult, SqlType, Value};
 
 use super::collation::Coercibility;
-use super::context::{EvalContext, StatementContext, Strictness};
+use super::context::{EvalContext, StatementContext, Strictness, type_of_variable};
 use super::functions::{self, Stability};
 use super::scope::{Resolved, Scope};
 use super::{ColumnRef, Expr, ExprKind, SubqueryExpr, SubqueryKind};
@@ -272,7 +272,7 @@ impl<'a> Binder<'a> {
 
     fn assign(&mut self, assign: &ast::Assign) -> SqlResult<Expr> {
         let value = self.bind(&assign.value)?;
-        let (ty, coercibility) = (value.ty.clone(), value.coercibility);
+        let (ty, coercibility) = (type_of_variable(value.ty.clone()), value.coercibility);
         let name = assign.name.to_lowercase().into();
         Ok(Expr {
             kind: ExprKind::AssignUserVariable {

@@ -522,7 +522,7 @@ impl Session {
             ty.collation = column.collation;
         }
         self.state
-            .set_user_variable(&name.to_lowercase(), UserVariable { value, ty });
+            .set_user_variable(&name.to_lowercase(), UserVariable::new(value, ty));
     }
 
     // ---- cursors ----

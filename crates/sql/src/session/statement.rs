@@ -338,7 +338,7 @@ impl Session {
         {
             ty.collation = column.collation;
         }
-        Ok(UserVariable { value, ty })
+        Ok(UserVariable::new(value, ty))
     }
 
     /// Plans and runs a query or a change in the session's transaction, or in one of its own.
