@@ -127,7 +127,10 @@ impl Parser<'_> {
         let columns = self.opt_paren_idents()?;
         self.expect(Kw::AS)?;
         let named = self.variables_named();
-        let query = *self.inner_query()?;
+        let query = *self.nested_query(Self::query_expression)?;
+        if query.into.is_some() {
+            return Err(self.other(1350, b"HY000", "View's SELECT contains a 'INTO' clause".to_owned()));
+        }
         if self.variables_named() != named {
             let message = "View's SELECT contains a variable or parameter".to_owned();
             return Err(self.other(1351, b"HY000", message));

@@ -274,12 +274,11 @@ impl<'a> Inserter<'a> {
                 true => Value::Null,
                 false => types::cast::implicit_default(&definition.ty),
             },
+            // In strict mode what is wrong with the given values comes first; without it, the warning of what is missing.
+            Given::NoDefault if !self.fires_before && !self.fails_without_default() => self.without_default(column)?,
             Given::NoDefault => {
                 self.missing.push(column);
-                match self.fires_before || definition.nullable {
-                    true => Value::Null,
-                    false => types::cast::implicit_default(&definition.ty),
-                }
+                Value::Null
             }
             Given::AutoIncrement | Given::Generated => Value::Null,
         };
@@ -293,7 +292,7 @@ impl<'a> Inserter<'a> {
             Some(view) => SqlError::new(ErrorKind::NoDefaultForViewField, &[view]),
             None => SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name]),
         };
-        if self.ctx.settings.sql_mode.is_strict() && !self.plan.ignore {
+        if self.fails_without_default() {
             return Err(missing);
         }
         // Once for the statement.
@@ -315,6 +314,10 @@ impl<'a> Inserter<'a> {
             }
         }
         Ok(())
+    }
+
+    fn fails_without_default(&self) -> bool {
+        self.ctx.settings.sql_mode.is_strict() && !self.plan.ignore
     }
 
     /// Fires the BEFORE triggers, and looks afterwards whether the row is one.

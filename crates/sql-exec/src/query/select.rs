@@ -316,9 +316,9 @@ fn is_stored(plan: &SelectPlan, item: &Expr) -> bool {
 }
 
 /// The item that a key of the order is, where it may not be computed twice: it could have another value then, or does something beside
-/// computing, or takes long.
+/// computing.
 fn key_item(plan: &SelectPlan, key: &Expr) -> Option<usize> {
-    if !key.is_volatile() && !key.has_subquery() {
+    if !key.is_volatile() {
         return None;
     }
     let shown = key.to_string();

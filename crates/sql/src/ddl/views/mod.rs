@@ -96,14 +96,6 @@ impl Session {
         (definer, security): ((String, String), ViewSecurity),
         host: &dyn Host,
     ) -> SqlResult<ViewDef> {
-        if let Some(into) = &create.query.into {
-            let clause = match &**into {
-                ast::SelectInto::Variables(_) | ast::SelectInto::OutFile { .. } | ast::SelectInto::DumpFile(_) => {
-                    "INTO"
-                }
-            };
-            return Err(SqlError::new(ErrorKind::ViewSelectClause, &[&clause]));
-        }
         let access = self.access();
         let catalog = self.engine.catalog();
         let collation = self.variables.settings.expressions.collation;
