@@ -274,7 +274,8 @@ pub fn unify(
     connection: CollationId,
     ctx: &EvalContext<'_>,
 ) -> SqlResult<(Comparison, Expr, Expr)> {
-    if let (ExprKind::Row(_), _) | (_, ExprKind::Row(_)) = (&left.kind, &right.kind) {
+    let is_row = |expr: &Expr| matches!(expr.kind, ExprKind::Row(_)) || expr.width() > 1;
+    if is_row(&left) || is_row(&right) {
         return unify_rows(left, right, operation, connection, ctx);
     }
     let how = |how: Comparison, left, right| Ok((how, left, right));

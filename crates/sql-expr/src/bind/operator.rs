@@ -382,6 +382,13 @@ impl Binder<'_> {
                 }
                 Ok((Expr::row(operands), hows))
             }
+            // A subquery of a row.
+            _ if width > 1 => {
+                let parts = operand.column_stand_ins().into_iter().zip(stand_ins);
+                let hows = parts.map(|(part, stand_in)| self.unify(part, stand_in, operation).map(|(how, ..)| how));
+                let hows = hows.collect::<SqlResult<_>>()?;
+                Ok((operand, hows))
+            }
             _ => {
                 let stand_in = stand_ins.next().unwrap_or_else(Expr::null);
                 let (how, operand, _) = self.unify(operand, stand_in, operation)?;
@@ -393,7 +400,7 @@ impl Binder<'_> {
     pub(super) fn quantified(&mut self, tree: &ast::Quantified) -> SqlResult<Expr> {
         let op = CompareOp::of(tree.op).ok_or_else(|| SqlError::internal("ALL and ANY follow a comparison"))?;
         // Rows are equal to one of the subquery's, or to none.
-        if matches!(tree.left, ast::Expr::Row(_)) {
+        if matches!(tree.left, ast::Expr::Row(_) | ast::Expr::Subquery(_)) {
             match (op, tree.quantifier) {
                 (CompareOp::Eq, ast::Quantifier::Any) => return self.within_subquery(&tree.left, &tree.query, false),
                 (CompareOp::Ne, ast::Quantifier::All) => return self.within_subquery(&tree.left, &tree.query, true),
