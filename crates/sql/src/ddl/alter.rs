@@ -315,9 +315,16 @@ impl Altered {
             AlterAction::SetDefault { column, default } => {
                 let at = self.column_to_change(column)?;
                 let ty = self.builder.def.columns[at].ty.clone();
-                // Here MySQL does not take NULL, as it does where a column is defined.
-                let has_expression = matches!(default, ast::ColumnDefault::Expr(_));
-                if (ty.kind.is_lob() || ty.kind == TypeKind::Json) && !has_expression {
+                // Here a literal in parentheses is a literal, and such columns do not even take NULL, unlike where a column is defined.
+                let default = match default {
+                    ast::ColumnDefault::Expr(ast::Expr::Literal(value)) => &ast::ColumnDefault::Literal {
+                        negative: false,
+                        value: value.clone(),
+                    },
+                    _ => default,
+                };
+                let is_expression = matches!(default, ast::ColumnDefault::Expr(_));
+                if !is_expression && (ty.kind.is_lob() || ty.kind == TypeKind::Json) {
                     return Err(SqlError::new(ErrorKind::BlobCantHaveDefault, &[&column.as_str()]));
                 }
                 if self.builder.def.columns[at].generated.is_some() {
