@@ -55,7 +55,8 @@ impl<'a> Binder<'a> {
 
     /// Binds a condition: as [`bind`](Self::bind); what is not a condition counts by its truth.
     pub fn bind_condition(&mut self, tree: &ast::Expr) -> SqlResult<Expr> {
-        self.bind(tree)
+        let bound = self.bind(tree)?;
+        self.truth(bound)
     }
 
     /// Binds an expression that may be a row.

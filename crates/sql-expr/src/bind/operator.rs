@@ -21,9 +21,24 @@ use crate::{
 impl Binder<'_> {
     /// AND and OR; what is decided by its constants is decided here.
     pub(super) fn junction(&mut self, trees: &[ast::Expr], kind: fn(Vec<Expr>) -> ExprKind) -> SqlResult<Expr> {
-        let operands = self.bind_all(trees)?;
+        let operands = trees
+            .iter()
+            .map(|tree| self.bind_condition(tree))
+            .collect::<SqlResult<Vec<_>>>()?;
         let nullable = operands.iter().any(|operand| operand.ty.nullable);
         Ok(Expr::boolean(kind(operands), nullable))
+    }
+
+    /// What counts by its truth. JSON is true where it is not the number 0, so `false`, `null` and `""` of JSON are; as a number,
+    /// which IF and CASE ask for, they would not be.
+    pub(super) fn truth(&self, operand: Expr) -> SqlResult<Expr> {
+        if operand.ty.kind != TypeKind::Json {
+            return Ok(operand);
+        }
+        self.ctx
+            .with_warnings(|warnings| warnings.warn(ErrorKind::JsonInBooleanContext.into()));
+        let zero = Expr::literal(Value::Int(0), SqlType::bigint());
+        Ok(self.fold(self.comparison(CompareOp::Ne, operand, zero)?))
     }
 
     pub(super) fn unary(&mut self, unary: &ast::Unary) -> SqlResult<Expr> {
@@ -41,6 +56,7 @@ impl Binder<'_> {
         let operand = self.bind(operand)?;
         match unary.op {
             UnaryOp::Not => {
+                let operand = self.truth(operand)?;
                 let nullable = operand.ty.nullable;
                 Ok(Expr::boolean(ExprKind::Not(Box::new(operand)), nullable))
             }
@@ -101,7 +117,10 @@ impl Binder<'_> {
         let nullable = left.ty.nullable || right.ty.nullable;
         let bits = |op, left, right| Ok(bitwise(op, left, right));
         match binary.op {
-            BinaryOp::Xor => Ok(Expr::boolean(ExprKind::Xor(Box::new([left, right])), nullable)),
+            BinaryOp::Xor => {
+                let operands = [self.truth(left)?, self.truth(right)?];
+                Ok(Expr::boolean(ExprKind::Xor(Box::new(operands)), nullable))
+            }
             BinaryOp::BitOr => bits(BitOp::Or, left, right),
             BinaryOp::BitAnd => bits(BitOp::And, left, right),
             BinaryOp::BitXor => bits(BitOp::Xor, left, right),
@@ -159,10 +178,18 @@ impl Binder<'_> {
     }
 
     pub(super) fn is(&mut self, is: &ast::Is) -> SqlResult<Expr> {
-        let operand = self.bind(&is.operand)?;
+        let operand = match is.test {
+            ast::IsTest::True | ast::IsTest::False => self.bind_condition(&is.operand)?,
+            _ => self.bind(&is.operand)?,
+        };
+        // Text is no number, and still not unknown.
+        let test = match is.test {
+            ast::IsTest::Unknown => ast::IsTest::Null,
+            test => test,
+        };
         let kind = ExprKind::Is {
             operand: Box::new(operand),
-            test: is.test,
+            test,
             negated: is.negated,
         };
         Ok(Expr::boolean(kind, false))

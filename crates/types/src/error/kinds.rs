@@ -605,6 +605,7 @@ errors! {
     PasswordCannotBeRetainedOnPluginChange = 3894 "HY000" "Current password can not be retained for user '%'@'%' because authentication plugin is being changed.";
     CurrentPasswordCannotBeRetained = 3895 "HY000" "Current password can not be retained for user '%'@'%' because new password is empty.";
     AccountBlockedByPasswordLock = 3955 "HY000" "Access denied for user '%'@'%'. Account is blocked for % day(s) (% day(s) remaining) due to % consecutive failed logins.";
+    JsonInBooleanContext = 3986 "HY000" "Evaluating a JSON value in SQL boolean context does an implicit comparison against JSON integer 0; if this is not what you want, consider converting JSON to a SQL numeric type with JSON_VALUE RETURNING";
     InvalidUserAttributeJson = 3982 "HY000" "The user attribute must be a valid JSON object";
     ClientInteractionTimeout = 4031 "HY000" "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
     /// SET PERSIST_ONLY without the privileges for it.
