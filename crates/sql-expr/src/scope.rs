@@ -69,6 +69,11 @@ pub trait Scope {
         self.resolve(column)
     }
 
+    /// Whether what [`resolve_from_below`](Self::resolve_from_below) finds is an item of a select list, by its alias.
+    fn is_item_beside(&self, _column: &ast::ColumnName) -> bool {
+        false
+    }
+
     /// The names that follow stand inside of an aggregate, until it ends.
     fn begin_aggregate(&mut self) {}
 
@@ -89,6 +94,17 @@ pub trait Scope {
     /// [`ExprKind::Aggregate`](super::ExprKind::Aggregate)). 1111 where aggregates are not allowed.
     fn aggregate(&mut self, _call: AggregateCall) -> SqlResult<Expr> {
         Err(ErrorKind::InvalidGroupFuncUse.into())
+    }
+
+    /// Takes an aggregate of a query below, bound `depth` queries below the one whose columns it reads, which is this one or that `levels`
+    /// above. `None` where none of these may compute it.
+    fn aggregate_from_below(
+        &mut self,
+        _levels: usize,
+        _depth: usize,
+        _call: &AggregateCall,
+    ) -> SqlResult<Option<Expr>> {
+        Ok(None)
     }
 
     /// Takes a window function, or an aggregate with `OVER`. 3593 where they are not allowed.

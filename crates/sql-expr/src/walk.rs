@@ -237,6 +237,32 @@ impl Expr {
         self
     }
 
+    /// The same for the query that is `levels` queries above, whose row this one's outer row is.
+    pub fn seen_from_above(&mut self, levels: usize) {
+        self.transform(&mut |expr| {
+            let kind = std::mem::replace(&mut expr.kind, ExprKind::Literal(Value::Null));
+            expr.kind = match kind {
+                ExprKind::Outer { depth, column } if depth == levels => ExprKind::Column(column),
+                ExprKind::Outer { depth, column } => ExprKind::Outer {
+                    depth: depth - levels,
+                    column,
+                },
+                other => other,
+            };
+        });
+    }
+
+    /// How many queries above its own the nearest row is that it reads; `None` where it reads its own row, or none.
+    pub fn nearest_outer(&self) -> Option<usize> {
+        let mut nearest = Some(usize::MAX);
+        self.walk(&mut |expr| match expr.kind {
+            ExprKind::Outer { depth, .. } => nearest = nearest.map(|nearest| nearest.min(depth)),
+            ExprKind::Column(_) | ExprKind::Subquery(_) => nearest = None,
+            _ => {}
+        });
+        nearest.filter(|nearest| *nearest < usize::MAX)
+    }
+
     /// Whether an aggregate or a window function stands in it that has no slot yet.
     pub fn has_placeholder(&self) -> bool {
         self.any(&mut |expr| matches!(expr.kind, ExprKind::Aggregate(_) | ExprKind::Window(_)))

@@ -18,6 +18,7 @@ mod from;
 mod full_text;
 mod join;
 mod json_table;
+mod outer_aggregates;
 mod read_items;
 mod rollup;
 mod scope;

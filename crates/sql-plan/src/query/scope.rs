@@ -235,6 +235,8 @@ pub struct QueryScope<'a, 'p, 'o> {
     /// GROUP BY's columns: to HAVING they come before aliases.
     group_columns: GroupColumns,
     pub(super) inside_aggregate: bool,
+    /// Whether an aggregate reads an alias of a query around: then it is no aggregate of that query.
+    pub(super) aggregate_reads_item: bool,
     /// The select list while it is bound: its subqueries see the items before them.
     pub beside: Beside,
     pub aggregates: Option<Vec<AggregateCall>>,
@@ -266,6 +268,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             prefers_aliases: false,
             group_columns: GroupColumns::default(),
             inside_aggregate: false,
+            aggregate_reads_item: false,
             beside: Beside::default(),
             aggregates: None,
             is_grouped: false,
@@ -326,6 +329,10 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
     /// Whether a name of an enclosing query was used.
     pub fn correlated(&self) -> bool {
         self.correlated
+    }
+
+    pub(super) fn mark_correlated(&mut self) {
+        self.correlated = true;
     }
 
     /// Slots of all tables.
@@ -611,6 +618,7 @@ impl Scope for QueryScope<'_, '_, '_> {
                 false => unknown_column(name, clause),
             });
         };
+        self.aggregate_reads_item |= self.inside_aggregate && outer.is_item_beside(name);
         let resolved = match outer.resolve_from_below(name) {
             Err(error) if matches!(error.kind(), ErrorKind::BadField | ErrorKind::UnknownTable) => {
                 return Err(unknown_column(name, clause));
@@ -666,8 +674,17 @@ impl Scope for QueryScope<'_, '_, '_> {
         resolved
     }
 
+    fn is_item_beside(&self, name: &ast::ColumnName) -> bool {
+        match self.find(name) {
+            Ok(None) if self.names_item_beside(name) => true,
+            Ok(None) => self.outer.as_ref().is_some_and(|outer| outer.is_item_beside(name)),
+            _ => false,
+        }
+    }
+
     fn begin_aggregate(&mut self) {
         self.inside_aggregate = true;
+        self.aggregate_reads_item = false;
     }
 
     fn end_aggregate(&mut self) {
@@ -694,17 +711,14 @@ impl Scope for QueryScope<'_, '_, '_> {
     }
 
     fn aggregate(&mut self, call: AggregateCall) -> SqlResult<Expr> {
-        let base = self.width();
-        let Some(aggregates) = &mut self.aggregates else {
-            return Err(ErrorKind::InvalidGroupFuncUse.into());
-        };
-        let slot = base + aggregates.len();
-        let mut expr = Expr::aggregated(slot, call.function.name(), call.ty.clone(), call.coercibility);
-        if let ExprKind::Column(column) = &mut expr.kind {
-            column.is_cached = !self.is_grouped && matches!(call.function.name(), "min" | "max");
+        match self.aggregate_around(&call)? {
+            Some(expr) => Ok(expr),
+            None => self.aggregate_here(call),
         }
-        aggregates.push(call);
-        Ok(expr)
+    }
+
+    fn aggregate_from_below(&mut self, levels: usize, depth: usize, call: &AggregateCall) -> SqlResult<Option<Expr>> {
+        self.take_aggregate(levels, depth, call)
     }
 
     fn window(&mut self, call: &ast::Expr) -> SqlResult<Expr> {
