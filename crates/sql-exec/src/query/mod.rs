@@ -297,11 +297,13 @@ fn set_rows(set: &SetPlan, types: &[&SqlType], ctx: &QueryContext<'_>) -> SqlRes
             .collect();
         let mut memory = ctx.runtime.query_memory();
         let mut rows = Rows::default();
+        let has_its_digits = !query.has_digits_of_choice();
         query_rows(query, ctx, &mut |row| {
-            let same = columns.iter().zip(types).all(|(column, ty)| {
-                let is_as_long = ty.kind != TypeKind::Binary || column.ty.length == ty.length;
-                column.ty.kind == ty.kind && column.ty.decimals == ty.decimals && is_as_long
-            });
+            let same = has_its_digits
+                && columns.iter().zip(types).all(|(column, ty)| {
+                    let is_as_long = ty.kind != TypeKind::Binary || column.ty.length == ty.length;
+                    column.ty.kind == ty.kind && column.ty.decimals == ty.decimals && is_as_long
+                });
             let row = match same {
                 true => row.to_vec(),
                 false => columns

@@ -312,7 +312,12 @@ fn is_stored(plan: &SelectPlan, item: &Expr) -> bool {
         let keys = plan.grouping.iter().flat_map(|grouping| &grouping.keys);
         keys.map(Expr::to_string).any(|key| key == shown)
     };
-    plan.distinct || !plan.windows.is_empty() || (item.is_choice() && is_key())
+    let is_in_table = |grouping: &Grouping| {
+        let aggregates = grouping.offset..grouping.offset + grouping.aggregates.len();
+        grouping.is_table && !item.referenced_columns().iter().any(|slot| aggregates.contains(slot))
+    };
+    let is_grouped = || plan.grouping.as_ref().is_some_and(is_in_table) || is_key();
+    plan.distinct || !plan.windows.is_empty() || (item.is_choice() && is_grouped())
 }
 
 /// The item that a key of the order is, where it may not be computed twice: it could have another value then, or does something beside

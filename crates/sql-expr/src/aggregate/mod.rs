@@ -260,6 +260,16 @@ impl AggregateCall {
         self.domain
     }
 
+    /// Whether MySQL computes it of rows that are sorted by group.
+    pub fn needs_sorted_rows(&self) -> bool {
+        use AggregateFunction::{Avg, Count, GroupConcat, JsonArrayAgg, JsonObjectAgg, Sum};
+        match self.function {
+            GroupConcat | JsonArrayAgg | JsonObjectAgg => true,
+            Count | Sum | Avg => self.distinct,
+            _ => false,
+        }
+    }
+
     /// Everything that it computes from the row.
     pub fn for_each_expr<'c>(&'c self, visit: &mut dyn FnMut(&'c Expr)) {
         self.args.iter().for_each(&mut *visit);

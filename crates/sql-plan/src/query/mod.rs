@@ -35,7 +35,7 @@ use sql_api::result::{ResultColumn, ResultShape};
 use sql_expr::collation::Coercibility;
 use sql_expr::sort::SortKey;
 use sql_expr::{Binder, Clause, Expr, NoColumns, Scope, Subquery};
-use types::{ErrorKind, SqlError, SqlResult, SqlType};
+use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind};
 
 use super::Planner;
 use crate::access::IndexHints;
@@ -131,6 +131,17 @@ impl QueryPlan {
     }
 
     /// Whether an output column is an aggregate and nothing around it.
+    /// Whether a DECIMAL may have other digits than those of its type, as what IF and CASE choose.
+    pub fn has_digits_of_choice(&self) -> bool {
+        let is_such = |item: &Expr| item.ty.kind == TypeKind::Decimal && item.is_choice();
+        match &self.body {
+            Body::Select(select) => select.items.iter().any(is_such),
+            Body::Values(rows) => rows.iter().flatten().any(is_such),
+            Body::Set(_) => false,
+            Body::Nested(query) => query.has_digits_of_choice(),
+        }
+    }
+
     fn is_aggregate(&self, column: usize) -> bool {
         match &self.body {
             Body::Select(select) => select.grouping.as_ref().is_some_and(|grouping| {

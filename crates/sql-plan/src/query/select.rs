@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use catalog::Privileges;
+use catalog::{IndexDef, Privileges};
 use parser::ast::{self, LockStrength, QueryBody, Select, SelectItem};
 use sql_api::result::{ColumnFlags, ResultColumn, ResultShape};
 use sql_expr::sort::SortKey;
@@ -22,7 +22,7 @@ use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
 use super::scope::{BelowView, QueryScope, ScopeTable, TableSource, is_unknown_column};
 use super::window::{WindowPlan, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
-use crate::access::OrderWish;
+use crate::access::{OrderWish, RangeSpec};
 use crate::planner::Planner;
 use crate::table::Table;
 
@@ -59,6 +59,8 @@ pub struct Grouping {
     pub offset: usize,
     /// WITH ROLLUP.
     pub rollup: Option<Rollup>,
+    /// Whether MySQL collects the groups in a table: what it stores there has the digits of its type.
+    pub is_table: bool,
 }
 
 /// Plans a query whose body is a SELECT or a TABLE.
@@ -208,7 +210,8 @@ fn plan_select(
         scope.read_computed_keys(tree, conditions.iter_mut(), order)?;
     }
     let (constant_filter, conditions): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(Expr::is_constant);
-    let grouping = is_grouped.then(|| Grouping {
+    let mut grouping = is_grouped.then(|| Grouping {
+        is_table: !keys.is_empty() && rollup.is_none() && !aggregates.iter().any(AggregateCall::needs_sorted_rows),
         keys,
         aggregates,
         offset: width,
@@ -247,6 +250,9 @@ fn plan_select(
             (Some(join), filter)
         }
     };
+    if let (Some(grouping), Some(Join::Base(access))) = (&mut grouping, &from) {
+        grouping.is_table &= !reads_in_order_of(access, &grouping.keys);
+    }
     let plan = SelectPlan {
         from,
         width: window_offset + windows.len(),
@@ -599,6 +605,23 @@ fn check_may_lock(scope: &QueryScope<'_, '_, '_>, table: &ScopeTable, base: &Tab
         access.check_may_lock(&view.database, &view.name, wanted, COMMAND)?;
     }
     below.access.check_may_lock(database, name, wanted, COMMAND)
+}
+
+/// Whether an index has the rows of a group next to each other, and no other is read.
+fn reads_in_order_of(access: &BaseAccess, keys: &[Expr]) -> bool {
+    let columns: Option<BTreeSet<usize>> = keys
+        .iter()
+        .map(|key| key.as_column()?.checked_sub(access.offset))
+        .collect();
+    let Some(columns) = columns else { return false };
+    let is_ordered = |index: &IndexDef| {
+        let parts = index.parts.iter().take(columns.len());
+        let first: BTreeSet<usize> = parts.map(|part| part.column).collect();
+        first == columns
+    };
+    let reads_all = matches!(access.path.spec, RangeSpec::All);
+    let mut indexes = access.table.def.indexes.iter();
+    indexes.any(|index| (reads_all || access.path.index == index.id) && is_ordered(index))
 }
 
 /// The table that is read first, whose order the joined rows keep.
