@@ -22,6 +22,7 @@ use crate::computed_keys::ComputedKeys;
 use crate::full_text::has_match;
 use crate::planner::AS_OF_IN_CHANGE;
 use crate::table::Table;
+use crate::zero_dates::find_zero_dates;
 
 /// Whether an UPDATE names one plain table, so that it may have ORDER BY and LIMIT. A view, and a search, is planned as the joins that it
 /// is.
@@ -561,12 +562,13 @@ fn target(
     hints: &[ast::IndexHint],
 ) -> SqlResult<Target> {
     let mut scope = TableScope::new(planner, table.clone(), alias, Clause::Where).read_by(planner.access());
-    let conditions = match filter {
+    let mut conditions = match filter {
         None => Vec::new(),
         Some(filter) => Binder::new(&mut scope, planner.ctx, planner.options())
             .bind_condition(filter)?
             .into_conjuncts(),
     };
+    find_zero_dates(planner, &mut conditions, |slot| table.def.columns.get(slot))?;
     scope.clause = Clause::OrderBy;
     let mut order = Vec::with_capacity(order_by.len());
     for item in order_by {
@@ -582,7 +584,6 @@ fn target(
     };
     let mut needed = std::mem::take(&mut scope.used);
     let mut computed = ComputedKeys::new(planner, &table, 0)?;
-    let mut conditions = conditions;
     conditions
         .iter_mut()
         .for_each(|condition| computed.replace_in_condition(condition));

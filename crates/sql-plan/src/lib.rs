@@ -38,6 +38,7 @@ pub mod table;
 pub mod temporary;
 pub mod text;
 pub mod views;
+mod zero_dates;
 
 pub use dml::{added_values, write_rules};
 pub use foreign_keys::{RowChange, foreign_keys};

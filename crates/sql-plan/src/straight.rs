@@ -16,6 +16,7 @@ use crate::columns::table_column;
 use crate::computed_keys::ComputedKeys;
 use crate::full_text;
 use crate::table::Table;
+use crate::zero_dates::asks_for_zero_date;
 
 /// A query over one index range of one table.
 #[derive(Debug)]
@@ -103,7 +104,10 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
     };
     // What has no columns is asked once, not per row; what may wait is asked between chunks of rows.
     let is_plain = |condition: &Expr| {
-        !condition.has_subquery() && !condition.is_volatile() && (!condition.is_constant() || is_number(condition))
+        !condition.has_subquery()
+            && !condition.is_volatile()
+            && !asks_for_zero_date(condition, |slot| table.def.columns.get(slot))
+            && (!condition.is_constant() || is_number(condition))
     };
     if !conditions.iter().all(is_plain) {
         return Ok(None);

@@ -15,6 +15,7 @@ use crate::access::OrderWish;
 use crate::changes::{Assignment, ViewRule, WriteRules};
 use crate::foreign_keys::ForeignKeys;
 use crate::table::Table;
+use crate::zero_dates::find_zero_dates;
 use crate::{Planner, RowChange, foreign_keys, write_rules};
 
 const ORDER_IN_JOIN: &str = "ORDER BY and LIMIT in a change through a view, behind WITH or with MATCH";
@@ -306,7 +307,7 @@ fn finish(
     ignore: bool,
 ) -> SqlResult<MultiTableChange> {
     scope.clause = Clause::Where;
-    let conditions = match filter {
+    let mut conditions = match filter {
         None => Vec::new(),
         Some(filter) => {
             let (ctx, options) = (planner.ctx, planner.options());
@@ -315,6 +316,7 @@ fn finish(
                 .into_conjuncts()
         }
     };
+    find_zero_dates(planner, &mut conditions, |slot| scope.named_column(slot))?;
     check_views_read(planner, &scope, &targets)?;
     // Rows are changed whole, and found again by their keys.
     for (at, _) in &targets {

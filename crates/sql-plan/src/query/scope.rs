@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use catalog::{Names, Place, Privileges, TableDef, ViewDef, same_name};
+use catalog::{ColumnDef, Names, Place, Privileges, TableDef, ViewDef, same_name};
 use parser::ast;
 use sql_api::result::{ResultColumn, ResultShape};
 use sql_expr::scope::{ambiguous_column, unknown_column, unknown_without_tables};
@@ -443,6 +443,15 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
                 ..Expr::column(slot, quoted_name(column), column.ty.clone())
             },
             _ => Expr::column(slot, quoted_name(column), column.ty.clone()),
+        }
+    }
+
+    /// The column of a stored table that this query names itself, and not through a view.
+    pub fn named_column(&self, slot: usize) -> Option<&ColumnDef> {
+        let table = self.tables.iter().find(|table| table.slots().contains(&slot))?;
+        match &table.source {
+            TableSource::Base { table: base, .. } if table.is_visible() => base.def.columns.get(slot - table.offset),
+            _ => None,
         }
     }
 

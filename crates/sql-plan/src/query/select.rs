@@ -25,6 +25,7 @@ use super::{Body, QueryPlan, bind_limit};
 use crate::access::{OrderWish, RangeSpec};
 use crate::planner::Planner;
 use crate::table::Table;
+use crate::zero_dates::find_zero_dates;
 
 /// A SELECT over one wide row: the slots of all tables, then of aggregates, then of window functions.
 #[derive(Debug)]
@@ -116,6 +117,13 @@ fn plan_select(
     let conditions = match &select.filter {
         None => Ok(Vec::new()),
         Some(filter) => binder(scope).bind_condition(filter).map(Expr::into_conjuncts),
+    };
+    let conditions = match conditions {
+        Ok(mut conditions) => {
+            find_zero_dates(planner, &mut conditions, |slot| scope.named_column(slot))?;
+            Ok(conditions)
+        }
+        refused => refused,
     };
     let conditions = match conditions {
         Err(error) if !is_unknown_column(&error) => return Err(error),
