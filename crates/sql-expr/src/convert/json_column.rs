@@ -38,9 +38,10 @@ pub fn json_into_column(
         Some(moment) if is_moment && is_time(ty.kind) == matches!(moment.to_value(), Value::Time(_)) => {
             moment.to_value()
         }
-        _ => match found.unquoted() {
-            Cow::Borrowed(text) => Value::str(text),
-            Cow::Owned(text) => Value::str(&text),
+        _ => match (found.view(), found.unquoted()) {
+            (JsonView::Opaque(_, bytes), _) => Value::bytes(bytes),
+            (_, Cow::Borrowed(text)) => Value::str(text),
+            (_, Cow::Owned(text)) => Value::str(&text),
         },
     };
     governor::check()?;

@@ -162,9 +162,20 @@ impl<'a> JsonRef<'a> {
         }
     }
 
-    /// JSON_UNQUOTE: the content of a string, the text of everything else.
+    /// JSON_UNQUOTE: the content of a string, of a date and of a binary string, the text of everything else.
     pub fn unquoted(self) -> Cow<'a, str> {
-        self.as_str().unwrap_or_else(|| Cow::Owned(self.to_string()))
+        self.as_str().unwrap_or_else(|| {
+            let mut text = self.to_string();
+            // Dates and binary strings print as strings do.
+            if matches!(
+                self.view(),
+                JsonView::Date(_) | JsonView::Time(_) | JsonView::DateTime(_) | JsonView::Opaque(..)
+            ) {
+                text.pop();
+                text.remove(0);
+            }
+            Cow::Owned(text)
+        })
     }
 }
 

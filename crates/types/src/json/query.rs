@@ -52,6 +52,7 @@ impl<'a> JsonRef<'a> {
     /// All values that a path matches, each once, in the order in which its legs reach them.
     pub fn find(self, path: &JsonPath) -> Vec<JsonRef<'a>> {
         let mut found = vec![self];
+        let mut several_ways = false;
         for leg in path.legs() {
             let mut next = Vec::new();
             // `**` may reach a value along several ways: it is one value by its place in the document. Who was reached has
@@ -59,6 +60,12 @@ impl<'a> JsonRef<'a> {
             let mut reached = HashSet::new();
             for value in found {
                 value.along(leg, &mut next, &mut reached);
+            }
+            // What `**` has reached in an array is an array of itself, too: `[0]` finds it twice.
+            several_ways |= *leg == PathLeg::Ellipsis;
+            if several_ways {
+                let mut places = HashSet::new();
+                next.retain(|value| governor::go_on() && places.insert(value.as_bytes().as_ptr()));
             }
             found = next;
         }
