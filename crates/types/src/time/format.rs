@@ -276,10 +276,10 @@ fn scan_spec<'a>(text: &'a str, spec: char, fields: &mut Fields, depth: usize) -
         'p' => {
             let half = text.get(..2)?;
             fields.afternoon = half.eq_ignore_ascii_case("PM");
-            if !fields.afternoon && !half.eq_ignore_ascii_case("AM") {
+            // It halves what was read as an hour of twelve.
+            if !fields.twelve_hours || (!fields.afternoon && !half.eq_ignore_ascii_case("AM")) {
                 return None;
             }
-            fields.twelve_hours = true;
             rest = &text[2..];
         }
         'W' | 'a' => {
