@@ -477,12 +477,12 @@ fn numbers(left: Expr, right: Expr) -> SqlResult<(Comparison, Expr, Expr)> {
     if is_column(&left)
         && let Some(constant) = constant_like_column(&right, &left.ty)
     {
-        return Ok((like_column(&left.ty), left, constant));
+        return Ok((like_column(&left.ty, &constant), left, constant));
     }
     if is_column(&right)
         && let Some(constant) = constant_like_column(&left, &right.ty)
     {
-        return Ok((like_column(&right.ty), constant, right));
+        return Ok((like_column(&right.ty, &constant), constant, right));
     }
     Ok((numeric(&left, &right), left, right))
 }
@@ -504,13 +504,17 @@ fn numeric(left: &Expr, right: &Expr) -> Comparison {
 }
 
 /// The comparison of a numeric column with a constant of its own type.
-fn like_column(column: &SqlType) -> Comparison {
+fn like_column(column: &SqlType, constant: &Expr) -> Comparison {
     match class(column) {
+        Class::Integer if constant.ty.kind == TypeKind::Decimal => Comparison::Decimal,
         Class::Integer => Comparison::Integer,
         Class::Decimal => Comparison::Decimal,
         _ => Comparison::Double,
     }
 }
+
+/// From here on a double is not every whole number.
+const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The constant as a value of the numeric column's type, where it is one without loss.
 fn constant_like_column(constant: &Expr, column: &SqlType) -> Option<Expr> {
@@ -526,10 +530,19 @@ fn constant_like_column(constant: &Expr, column: &SqlType) -> Option<Expr> {
         (Class::Integer, Value::Double(number)) if column.kind == TypeKind::Year => year_of_number(number.trunc())?,
         (Class::Integer, Value::Str(text)) => {
             let number = Decimal::parse(text.trim())?;
-            match exact_integer(number)? {
-                // As it is stored: the year zero has four digits.
-                Value::Int(0) if column.kind == TypeKind::Year && text.len() != 4 => Value::Int(2000),
-                integer => two_digit_year(integer, column),
+            // A number too small for the digits of a DECIMAL is none without loss.
+            if number == Decimal::ZERO && text.trim().parse() != Ok(0.0) {
+                return None;
+            }
+            match exact_integer(number) {
+                // Beyond what any column holds: as a double it would be the largest.
+                None if number.to_f64().abs() >= LARGEST_EXACT => Value::Decimal(number),
+                None => return None,
+                Some(integer) => match integer {
+                    // As it is stored: the year zero has four digits.
+                    Value::Int(0) if column.kind == TypeKind::Year && text.len() != 4 => Value::Int(2000),
+                    integer => two_digit_year(integer, column),
+                },
             }
         }
         (Class::Integer, Value::Decimal(number)) => exact_integer(*number)?,
