@@ -6,8 +6,8 @@ use std::sync::Arc;
 use catalog::{ColumnDefault, Privileges};
 use parser::ast::{self, InsertSource, InsertVerb, TableRef};
 use sql_expr::sort::SortKey;
-use sql_expr::{Binder, Clause, Expr};
-use types::{ErrorKind, SqlError, SqlResult, Value};
+use sql_expr::{Binder, Clause, Expr, ExprKind};
+use types::{Decimal, ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 use super::access::{Choice, OrderWish, choose};
 use super::scope::NewRow;
@@ -281,11 +281,15 @@ fn takes_values(table: &Table, column: usize) -> SqlResult<()> {
     Ok(())
 }
 
-/// A hex literal is a number where the column is numeric.
+/// A hex literal is a number where the column is numeric; one of more bytes than a number has is beyond what the column holds.
 fn as_column_wants(expr: Expr, table: &Table, column: usize) -> Expr {
-    match table.def.columns[column].ty.kind.is_numeric() {
-        true => sql_expr::convert::hex_as_number(expr),
-        false => expr,
+    let kind = table.def.columns[column].ty.kind;
+    match &expr.kind {
+        ExprKind::HexLiteral(Value::Bytes(bytes)) if kind.is_integer() && bytes.len() > size_of::<u64>() => {
+            Expr::literal(Value::Decimal(Decimal::max(20, 0)), SqlType::decimal(20, 0).not_null())
+        }
+        _ if kind.is_numeric() => sql_expr::convert::hex_as_number(expr),
+        _ => expr,
     }
 }
 

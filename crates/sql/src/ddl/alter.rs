@@ -16,7 +16,7 @@ use catalog::{ColumnDef, ColumnDefault, IndexDef, IndexKind, TableDef, same_name
 use parser::ast::{self, AlterAction, ColumnPosition};
 use types::{ErrorKind, SqlError, SqlResult, TypeKind};
 
-pub(super) use self::dependents::columns_of;
+pub(super) use self::dependents::{columns_of, reads_new_column};
 use self::rows::Copy;
 pub(super) use self::rows::index_error;
 use super::functional_keys::unused_hidden;

@@ -8,6 +8,7 @@ use parser::ast::{self, AlterAction, AlterAlgorithm, AlterLock};
 use types::row::generation::{ColumnSource, MAX_GENERATIONS, reads_as};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind};
 
+use super::alter::reads_new_column;
 use crate::table::Table;
 
 /// What happens to the rows.
@@ -37,7 +38,8 @@ pub(super) struct Wishes {
 /// Whether rows have to be written anew.
 pub(super) fn rows_of(table: &Table, new: &TableDef, sources: &[Option<usize>], wishes: Wishes) -> Rows {
     let old = &*table.def;
-    if wishes.copy || wishes.adds_own_key || has_new_check(old, new) || !keeps_keys(old, new, sources) {
+    let must_copy = wishes.copy || wishes.adds_own_key || has_new_check(old, new) || !keeps_keys(old, new, sources);
+    if must_copy || reads_new_column(old, new, sources) {
         return Rows::Copied;
     }
     let stays = new.columns.iter().zip(sources).all(|(new, source)| match source {
@@ -164,7 +166,7 @@ impl OnlineChange {
             Way::Copy(Some(DROPS_KEY))
         } else if wishes.adds_key {
             Way::Copy(Some(ADDS_FOREIGN_KEY))
-        } else if adds_check || computed {
+        } else if adds_check || computed || reads_new_column(old, new, sources) {
             Way::Copy(None)
         } else {
             let indexes = |def: &TableDef| {

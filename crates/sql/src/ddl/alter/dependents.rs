@@ -29,6 +29,20 @@ pub fn drop_lonely_checks(new: &mut TableDef, actions: &[AlterAction], sources: 
     Ok(())
 }
 
+/// Whether a column that stays is computed from one that is new, under a name that another had.
+pub fn reads_new_column(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> bool {
+    let is_new = |name: &String| match (old.column(name), new.column(name)) {
+        (Some(before), Some(now)) => sources[now] != Some(before),
+        _ => false,
+    };
+    let stays = new.columns.iter().zip(sources).filter(|(_, source)| source.is_some());
+    let mut computed = stays.filter_map(|(column, _)| column.generated.as_ref());
+    computed.any(|generated| match columns_of(&generated.expression) {
+        Ok(columns) => columns.iter().any(is_new),
+        Err(_) => true,
+    })
+}
+
 /// 3108, 3766, 3837, 3959 for a column that is needed, and is no longer there under its name. What others are computed from is not given a
 /// name by RENAME COLUMN at all, be it the name that it has.
 pub fn check(old: &TableDef, new: &TableDef, actions: &[AlterAction], sources: &[Option<usize>]) -> SqlResult<()> {

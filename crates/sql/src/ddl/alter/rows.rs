@@ -297,7 +297,7 @@ impl SchemaChange<'_> {
                     // Not its first member, but what no text of it becomes; with the same warning.
                     return changer.assign(column, Value::from(""));
                 }
-                changer.ctx.with_warnings(|warnings| warnings.warn(truncated));
+                changer.ctx.warn(truncated)?;
                 return Ok(types::cast::implicit_default(&definition.ty));
             }
             return Err(match nullability_alone {
