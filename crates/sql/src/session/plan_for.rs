@@ -165,7 +165,10 @@ impl Session {
     /// `NOW()` of a statement that begins at this moment.
     pub(crate) fn statement_time(&self) -> UnixTime {
         let micros = match self.variables.settings.fixed_timestamp {
-            Some(seconds) => (seconds * 1e6) as i64,
+            Some(seconds) => {
+                let parts = (seconds.fract() * 1e6).round_ties_even().min(999_999.0);
+                seconds.trunc() as i64 * 1_000_000 + parts as i64
+            }
             None => self.engine.clock_micros(),
         };
         UnixTime { micros, fsp: 6 }
