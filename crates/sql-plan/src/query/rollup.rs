@@ -48,6 +48,19 @@ impl Rollup {
         }
     }
 
+    /// Lets an item that GROUP BY names read the slot of its key.
+    pub fn replace_with_key(self, item: &mut Expr, key: usize) {
+        let ty = SqlType {
+            nullable: true,
+            ..item.ty.clone()
+        };
+        *item = Expr {
+            coercibility: item.coercibility,
+            ty,
+            ..Expr::column(self.value_slot(key), name_of(item).as_str(), item.ty.clone())
+        };
+    }
+
     /// Lets an expression over groups read the slots of the keys; 3602 for another argument of GROUPING.
     pub fn replace_keys(self, expr: &mut Expr, keys: &[Expr]) -> SqlResult<()> {
         let names: Vec<String> = keys.iter().map(name_of).collect();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use catalog::{IndexDef, Privileges};
+use catalog::{IndexDef, Privileges, same_name};
 use parser::ast::{self, LockStrength, QueryBody, Select, SelectItem};
 use sql_api::result::{ColumnFlags, ResultColumn, ResultShape};
 use sql_expr::sort::SortKey;
@@ -145,6 +145,15 @@ fn plan_select(
     scope.check_on()?;
     scope.aliases = Aliases::new(columns.iter().map(|column| column.name.as_str()).zip(&items));
     let keys = bind_group_by(scope, select, &items)?;
+    let named = match select.rollup {
+        true => items_named(
+            select.group_by.iter().map(|item| &item.expr).zip(&keys),
+            &items,
+            &columns,
+        ),
+        false => Vec::new(),
+    };
+    let key_of_item = |item: usize| named.iter().position(|named| *named == Some(item));
     scope.set_group_columns(keys.iter().filter_map(Expr::as_column).collect());
     scope.clause = Clause::Having;
     scope.prefers_aliases = true;
@@ -182,14 +191,23 @@ fn plan_select(
         return Err(SqlError::new(ErrorKind::RollupTooLong, &[&KEYS_OF_ROLLUP_MAX]));
     }
     let rollup = select.rollup.then(|| Rollup::new(keys.len(), width + aggregates.len()));
-    for expr in items
-        .iter_mut()
-        .chain(&mut having)
-        .chain(order.iter_mut().map(|key| &mut key.expr))
+    let ordered = match select.rollup {
+        true => {
+            let trees = query.order_by.iter().map(|item| &item.expr);
+            items_named(trees.zip(order.iter().map(|key| &key.expr)), &items, &columns)
+        }
+        false => vec![None; order.len()],
+    };
+    let parts = items.iter_mut().enumerate().map(|(item, expr)| (expr, Some(item)));
+    let sorted = order.iter_mut().map(|key| &mut key.expr).zip(ordered);
+    for (expr, item) in parts
+        .chain(having.iter_mut().map(|having| (having, None)))
+        .chain(sorted)
     {
-        match rollup {
-            Some(rollup) => rollup.replace_keys(expr, &keys)?,
-            None => check_no_grouping(expr)?,
+        match (rollup, item.and_then(key_of_item)) {
+            (Some(rollup), Some(key)) => rollup.replace_with_key(expr, key),
+            (Some(rollup), None) => rollup.replace_keys(expr, &keys)?,
+            (None, _) => check_no_grouping(expr)?,
         }
     }
     if rollup.is_some() {
@@ -373,6 +391,26 @@ fn bind_position_or(
         };
     }
     binder(scope).bind(tree)
+}
+
+/// Which item of the select list each key of GROUP BY or ORDER BY names, by its alias or its position: of two items with one expression each
+/// may be a key of its own.
+fn items_named<'k>(
+    keys: impl Iterator<Item = (&'k ast::Expr, &'k Expr)>,
+    items: &[Expr],
+    columns: &[ResultColumn],
+) -> Vec<Option<usize>> {
+    let named = |(tree, key): (&ast::Expr, &Expr)| match tree {
+        ast::Expr::Literal(ast::Literal::Int(position)) => usize::try_from(*position).ok()?.checked_sub(1),
+        ast::Expr::Column(name) if name.table.is_none() => {
+            let key = key.to_string();
+            let is_it =
+                |(item, column): (&Expr, &ResultColumn)| same_name(&column.name, &name.name) && item.to_string() == key;
+            items.iter().zip(columns).position(is_it)
+        }
+        _ => None,
+    };
+    keys.map(named).collect()
 }
 
 fn bind_group_by(scope: &mut QueryScope<'_, '_, '_>, select: &ast::Select, items: &[Expr]) -> SqlResult<Vec<Expr>> {
