@@ -26,8 +26,6 @@ pub struct RowChanger<'a> {
     pub ctx: &'a EvalContext<'a>,
     /// `IGNORE`: errors of one row become warnings.
     pub ignore: bool,
-    /// NULL becomes the implicit default where it is not allowed.
-    bends_null: bool,
     foreign_keys: Option<&'a ForeignKeys>,
     /// Virtual columns whose values need not fit: see [`leaving_unchecked`](Self::leaving_unchecked).
     unchecked: Vec<usize>,
@@ -49,17 +47,11 @@ impl<'a> RowChanger<'a> {
             runtime,
             ctx,
             ignore,
-            bends_null: ignore || !ctx.settings.sql_mode.is_strict(),
             foreign_keys: None,
             unchecked: Vec::new(),
             key: Vec::new(),
             row: Vec::new(),
         }
-    }
-
-    /// For an INSERT, whose values and whose changes of rows that are there agree on it.
-    pub fn bending_null(self, bends_null: bool) -> RowChanger<'a> {
-        RowChanger { bends_null, ..self }
     }
 
     /// Takes what comes nearest, without a word, for values of these virtual columns: MySQL computes them when they are read.
@@ -174,15 +166,24 @@ impl<'a> RowChanger<'a> {
     /// As [`Self::assign`], for a row that is there already: under IGNORE and without strict mode, NULL in a NOT NULL column
     /// becomes the type's implicit default, with 1048 as a warning.
     pub fn reassign(&self, column: usize, value: Value) -> SqlResult<Value> {
+        self.reassign_bent(column, value, self.null_becomes_default())
+    }
+
+    /// The same where the statement decides whether NULL is bent.
+    pub fn reassign_bent(&self, column: usize, value: Value, is_bent: bool) -> SqlResult<Value> {
         let definition = &self.table.def.columns[column];
         if value.is_null() && self.has_triggers(TriggerTiming::Before, TriggerEvent::Update) {
             // They may set another value, and are asked first.
             return Ok(value);
         }
         match value.is_null() && !definition.nullable {
-            true => self.bend_null(column, self.bends_null),
+            true => self.bend_null(column, is_bent),
             false => self.assign(column, value),
         }
+    }
+
+    fn null_becomes_default(&self) -> bool {
+        self.ignore || !self.ctx.settings.sql_mode.is_strict()
     }
 
     /// NULL in a column that cannot have it: 1048, or where it is bent the type's implicit default, with that as a warning.
@@ -211,7 +212,7 @@ impl<'a> RowChanger<'a> {
     pub fn before_update(&self, old: &[Value], new: &mut [Value]) -> SqlResult<Vec<usize>> {
         self.generate(new, None)?;
         let set = self.fire(TriggerTiming::Before, TriggerEvent::Update, Some(old), Some(&mut *new))?;
-        self.bend_nulls(new, &set, self.bends_null)?;
+        self.bend_nulls(new, &set, self.null_becomes_default())?;
         Ok(set)
     }
 

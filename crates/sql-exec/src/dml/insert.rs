@@ -156,15 +156,12 @@ impl AutomaticIds {
 
 impl<'a> Inserter<'a> {
     pub fn new(plan: &'a InsertPlan, runtime: &'a Runtime<'a>, ctx: &'a EvalContext<'a>) -> Inserter<'a> {
-        let is_list = matches!(&plan.source, Source::Values(rows) if rows.len() > 1);
         Inserter {
             plan,
             runtime,
             ctx,
             changer: RowChanger::new(&plan.table, &plan.rules, runtime, ctx, plan.ignore)
-                .keeping(plan.foreign_keys.as_deref())
-                // A row that is there is changed as one of a list.
-                .bending_null(plan.ignore || (is_list && !ctx.settings.sql_mode.is_strict())),
+                .keeping(plan.foreign_keys.as_deref()),
             changed: Changed::default(),
             fires_before: plan.table.def.has_triggers(TriggerTiming::Before, TriggerEvent::Insert),
             missing: Vec::new(),
@@ -518,13 +515,20 @@ impl<'a> Inserter<'a> {
             return self.write(automatic);
         };
         let table = &self.plan.table;
+        // Under IGNORE those are duplicates of which nothing came, otherwise those that changed a row.
+        let ignore = self.plan.ignore;
         self.changer.read_again(&old, None)?;
         // The expressions see the old row, as changed so far, followed by the new one and by that of the source.
         let mut both = old.clone();
         both.extend(self.values.iter().chain(&self.source_row).cloned());
+        // Of a query the row that is there is not given what one that comes is.
+        let is_bent = match &self.plan.source {
+            Source::Values(_) => self.lets_null_become_default(),
+            Source::Query(_) => self.plan.ignore,
+        };
         for assignment in assignments {
             let value = assignment.value.eval(&both, self.ctx)?;
-            both[assignment.column] = self.changer.reassign(assignment.column, value)?;
+            both[assignment.column] = self.changer.reassign_bent(assignment.column, value, is_bent)?;
         }
         let mut new = both;
         new.truncate(old.len());
@@ -539,18 +543,21 @@ impl<'a> Inserter<'a> {
         if new == old {
             self.changed.affected += u64::from(self.runtime.settings.found_rows);
             self.changer.fire(after, event, Some(&old), Some(&mut new))?;
+            self.changed.duplicates += u64::from(ignore);
             return Ok(Written::Nothing);
         }
         if !self.changer.complete(&mut new, None)? {
+            self.changed.duplicates += u64::from(ignore);
             return Ok(Written::Nothing);
         }
         if let Err(error) = self.changer.update(key, &old, &new) {
             self.changer.warn_or_fail(self.changer.error(error, &new))?;
+            self.changed.duplicates += u64::from(ignore);
             return Ok(Written::Nothing);
         }
         self.changer.fire(after, event, Some(&old), Some(&mut new))?;
         self.changed.affected += 2;
-        self.changed.duplicates += 1;
+        self.changed.duplicates += u64::from(!ignore);
         let Some(column) = table.def.auto_increment() else {
             return Ok(Written::Updated(0));
         };
