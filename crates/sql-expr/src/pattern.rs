@@ -81,6 +81,8 @@ pub struct Pattern {
     text: String,
     flags: Flags,
     limits: Limits,
+    /// Whether its classes have characters of ASCII only.
+    for_ascii_alone: bool,
     /// Made for the first long text.
     automata: RefCell<Option<Box<Stepwise>>>,
 }
@@ -110,27 +112,47 @@ impl Pattern {
         if text.len() > TEXT_BYTES {
             return Err(ErrorKind::RegexpPatternTooBig.into());
         }
-        let text = word_boundaries(text);
-        let regex = RegexBuilder::new(&text)
-            .case_insensitive(flags.ignore_case)
-            .multi_line(flags.multi_line)
-            .dot_matches_new_line(flags.dot_all)
-            .size_limit(limits.bytes(PATTERN_BYTES))
-            .build()
-            .map_err(|error| match error {
-                regex::Error::CompiledTooBig(limit) if limit < PATTERN_BYTES => ErrorKind::RegexpStackOverflow.into(),
-                error => refuse(&error),
-            })?;
+        let written = word_boundaries(text);
+        let build = |text: &str| {
+            RegexBuilder::new(text)
+                .case_insensitive(flags.ignore_case)
+                .multi_line(flags.multi_line)
+                .dot_matches_new_line(flags.dot_all)
+                .size_limit(limits.bytes(PATTERN_BYTES))
+                .build()
+        };
+        let mut text = named_classes(&written, Letters::All);
+        let mut built = build(&text);
+        let is_large = matches!(built, Err(regex::Error::CompiledTooBig(_)));
+        // Classes of all characters that are repeated by count are large; those of ASCII are not, and do for a text of ASCII.
+        if is_large {
+            text = named_classes(&written, Letters::Ascii);
+            built = build(&text);
+        }
+        let regex = built.map_err(|error| match error {
+            regex::Error::CompiledTooBig(limit) if limit < PATTERN_BYTES => ErrorKind::RegexpStackOverflow.into(),
+            error => refuse(&error),
+        })?;
         Ok(Pattern {
             regex,
             text,
             flags,
             limits,
+            for_ascii_alone: is_large,
             automata: RefCell::default(),
         })
     }
 
+    /// 3700 for a text that the pattern's classes were too large for.
+    fn check_text(&self, text: &str) -> SqlResult<()> {
+        match self.for_ascii_alone && !text.is_ascii() {
+            true => Err(ErrorKind::RegexpPatternTooBig.into()),
+            false => Ok(()),
+        }
+    }
+
     pub fn is_match(&self, text: &str) -> SqlResult<bool> {
+        self.check_text(text)?;
         match self.is_short(text.len()) {
             true => Ok(self.regex.is_match(text)),
             false => self.stepwise(
@@ -143,6 +165,7 @@ impl Pattern {
 
     /// The leftmost match that begins at `from` or later.
     pub fn find_at(&self, text: &str, from: usize) -> SqlResult<Option<Range<usize>>> {
+        self.check_text(&text[from..])?;
         let by_regex = |regex: &Regex| regex.find_at(text, from).map(|found| found.range());
         match self.is_short(text.len() - from) {
             true => Ok(by_regex(&self.regex)),
@@ -346,6 +369,91 @@ fn word_boundaries(pattern: &str) -> String {
     pattern.replace("[[:<:]]", r"\b{start}").replace("[[:>:]]", r"\b{end}")
 }
 
+/// Of which characters the classes of a pattern are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Letters {
+    All,
+    Ascii,
+}
+
+/// `[:alpha:]` and its like are classes of all characters in MySQL; they also stand alone, outside of brackets.
+fn named_classes(pattern: &str, letters: Letters) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some(at) = rest.find(['[', '\\']) {
+        governor::pause();
+        let (before, found) = rest.split_at(at);
+        out.push_str(before);
+        let taken = if let Some((name, negated)) = class_name(found) {
+            push_class(name, negated, letters, &mut out);
+            found.find(":]").map_or(found.len(), |end| end + 2)
+        } else if let (Some((name, negated)), Letters::Ascii) = (escaped_class(found), letters) {
+            push_class(name, negated, letters, &mut out);
+            2
+        } else {
+            let escaped = if found.starts_with('\\') { 2 } else { 1 };
+            let taken: usize = found.chars().take(escaped).map(char::len_utf8).sum();
+            out.push_str(&found[..taken]);
+            taken
+        };
+        rest = &found[taken..];
+    }
+    out + rest
+}
+
+/// The name in `[:name:]` or `[:^name:]`, and whether it is the latter.
+fn class_name(text: &str) -> Option<(&str, bool)> {
+    let inside = text.strip_prefix("[:")?;
+    let (name, negated) = match inside.strip_prefix('^') {
+        Some(name) => (name, true),
+        None => (inside, false),
+    };
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+    (end > 0 && name[end..].starts_with(":]")).then_some((&name[..end], negated))
+}
+
+fn escaped_class(text: &str) -> Option<(&'static str, bool)> {
+    Some(match text.as_bytes() {
+        [b'\\', b'w', ..] => ("word", false),
+        [b'\\', b'W', ..] => ("word", true),
+        [b'\\', b'd', ..] => ("digit", false),
+        [b'\\', b'D', ..] => ("digit", true),
+        [b'\\', b's', ..] => ("space", false),
+        [b'\\', b'S', ..] => ("space", true),
+        _ => return None,
+    })
+}
+
+fn push_class(name: &str, negated: bool, letters: Letters, out: &mut String) {
+    let (all, ascii) = match name.to_ascii_lowercase().as_str() {
+        "alpha" => (r"\p{Alphabetic}", "A-Za-z"),
+        "lower" => (r"\p{Lowercase}", "a-z"),
+        "upper" => (r"\p{Uppercase}", "A-Z"),
+        "digit" => (r"\p{Nd}", "0-9"),
+        "alnum" => (r"\p{Alphabetic}\p{Nd}", "0-9A-Za-z"),
+        "space" => (r"\s", r"\t-\r\x20"),
+        "blank" => (r"\p{Zs}\t", r"\t\x20"),
+        "punct" => (r"\p{P}", r##"!"#%&'()*,\-./:;?@\[\\\]_{}"##),
+        "cntrl" => (r"\p{Cc}", r"\x00-\x1F\x7F"),
+        "xdigit" => (r"\p{Nd}\p{Hex_Digit}", "0-9A-Fa-f"),
+        "word" => (r"\w", "0-9A-Z_a-z"),
+        "graph" => (r"[^\s\p{Cc}\p{Cn}]", "!-~"),
+        "print" => (r"[^\s\p{Cc}\p{Cn}]\p{Zs}", r"\x20-~"),
+        // The name of any other property.
+        _ => {
+            let sign = if negated { 'P' } else { 'p' };
+            out.push_str(&format!(r"[\{sign}{{{name}}}]"));
+            return;
+        }
+    };
+    out.push_str(if negated { "[^" } else { "[" });
+    out.push_str(match letters {
+        Letters::All => all,
+        Letters::Ascii => ascii,
+    });
+    out.push(']');
+}
+
 fn refuse(error: &regex::Error) -> SqlError {
     let text = error.to_string();
     let says = |words: &str| text.contains(words);
@@ -353,6 +461,7 @@ fn refuse(error: &regex::Error) -> SqlError {
         regex::Error::CompiledTooBig(_) => ErrorKind::RegexpPatternTooBig,
         _ if says("unclosed character class") => ErrorKind::RegexpMissingCloseBracket,
         _ if says("unclosed group") || says("unopened group") => ErrorKind::RegexpMismatchedParen,
+        _ if says("Unicode property") => ErrorKind::RegexpIllegalArgument,
         _ if says("escape sequence") => ErrorKind::RegexpBadEscapeSequence,
         _ if says("invalid repetition count range") => ErrorKind::RegexpMaxLtMin,
         _ if says("repetition quantifier expects") || says("unclosed counted repetition") => {
@@ -429,8 +538,16 @@ mod tests {
         // Nothing begins to match.
         assert_eq!(searched("[x-z]+c", 1, 0), Ok(false));
         assert_eq!(searched("(a|b)*c", 32, 10), Err(ErrorKind::RegexpStackOverflow));
-        assert_eq!(searched(r"\w{100}c", 32, 100_000), Err(ErrorKind::RegexpStackOverflow));
-        assert_eq!(searched(r"(\w{100}){100}c", 32, 0), Err(ErrorKind::RegexpPatternTooBig));
+        assert_eq!(
+            searched(r"\p{L}{100}c", 32, 100_000),
+            Err(ErrorKind::RegexpStackOverflow)
+        );
+        // Of ASCII, as the text is, it is small.
+        assert_eq!(searched(r"\w{100}c", 32, 100_000), Ok(false));
+        assert_eq!(
+            searched(r"(\p{L}{100}){100}c", 32, 0),
+            Err(ErrorKind::RegexpPatternTooBig)
+        );
     }
 
     #[test]
