@@ -57,7 +57,15 @@ impl Session {
                     status: self.status().with(more),
                 })
             }
-            Ok(Answer::Done(done)) => self.send_done(done, kept, more, sink),
+            Ok(Answer::Done(done)) => {
+                let row_count = self.state.row_count.get();
+                let sent = self.send_done(done, kept, more, sink);
+                // GET DIAGNOSTICS tells of the statement before it, as often as it is asked.
+                if keeps_warnings {
+                    self.state.row_count.set(row_count);
+                }
+                sent
+            }
             Ok(Answer::Changed { done, last_id }) => {
                 let last_insert_id = told_id.or(last_id).unwrap_or(0);
                 self.send_done(Done { last_insert_id, ..done }, kept, more, sink)
