@@ -47,6 +47,11 @@ impl Nesting {
         Ok(())
     }
 
+    /// Whether the query being planned stands in another one.
+    pub fn is_inside(&self) -> bool {
+        self.level.get() > 0
+    }
+
     /// Plans a query where it is read.
     pub fn inside<T>(&self, plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
         let (planned, levels) = self.below(plan)?;

@@ -7,13 +7,14 @@
 //! * [`scope`]: what names mean, [`full_text`]: those in searches; [`common`]: what WITH gives names to;
 //! * [`from`]: table references into a tree of joins; [`join`]: the order of joins and the access to each table;
 //!   [`json_table`]: tables out of documents;
-//! * [`select`]: one SELECT; [`window`]: window functions;
+//! * [`select`]: one SELECT; [`dependence`]: which columns its groups determine; [`window`]: window functions;
 //! * [`change`]: UPDATE and DELETE over several tables;
 //! * this file: set operations, VALUES, LIMIT, subqueries.
 
 mod aliases;
 mod change;
 mod common;
+mod dependence;
 mod from;
 mod full_text;
 mod join;
@@ -75,6 +76,8 @@ pub struct QueryPlan {
     pub locked: Vec<Arc<Table>>,
     /// Derived and common tables whose rows depend on a row around this query: they are computed anew whenever it runs.
     pub renewed: Vec<DerivedSource>,
+    /// What its columns determine of each other, of a query within another one.
+    dependences: Arc<dependence::Dependences>,
 }
 
 #[derive(Debug)]
@@ -312,7 +315,12 @@ fn plan_term(
         });
     }
     let (limit, offset) = bind_limit(planner, query.limit.as_ref())?;
+    let dependences = match &body {
+        Body::Nested(query) => query.dependences.clone(),
+        Body::Select(_) | Body::Values(_) | Body::Set(_) => Arc::default(),
+    };
     Ok(QueryPlan {
+        dependences,
         shape,
         body,
         order,

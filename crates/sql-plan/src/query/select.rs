@@ -15,6 +15,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::aliases::{Aliases, Beside};
 use super::common::CommonTables;
+use super::dependence::{Dependences, Facts, printed};
 use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
 use super::read_items::ReadItems;
@@ -83,7 +84,7 @@ pub fn plan_select_query(
     let mut scope = QueryScope::new(planner, outer);
     scope.common = common.clone();
     let (limit, offset) = bind_limit(planner, query.limit.as_ref())?;
-    let (plan, shape) = plan_select(planner, &mut scope, select, query, limit.as_ref())?;
+    let (plan, shape, dependences) = plan_select(planner, &mut scope, select, query, limit.as_ref())?;
     Ok(QueryPlan {
         shape,
         body: Body::Select(Box::new(plan)),
@@ -95,6 +96,7 @@ pub fn plan_select_query(
         into_file: None,
         count_all: select.options.sql_calc_found_rows,
         locked: Vec::new(),
+        dependences: Arc::new(dependences),
         renewed: scope.tables.iter().filter_map(ScopeTable::renewed).collect(),
     })
 }
@@ -111,7 +113,7 @@ fn plan_select(
     select: &Select,
     query: &ast::Query,
     limit: Option<&Expr>,
-) -> SqlResult<(SelectPlan, Arc<ResultShape>)> {
+) -> SqlResult<(SelectPlan, Arc<ResultShape>, Dependences)> {
     let from = bind_from(scope, &select.from, select.options.straight_join)?;
     scope.clause = Clause::Where;
     let conditions = match &select.filter {
@@ -176,13 +178,22 @@ fn plan_select(
     if let Some(having) = &having {
         check_having(scope, having, &items, &keys)?;
     }
+    let is_grouped = !select.group_by.is_empty() || !aggregates.is_empty();
+    let mut dependences = Dependences::default();
+    if planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY)
+        && (is_grouped || planner.views.nesting.is_inside())
+    {
+        let facts = Facts::new(scope, tree.as_ref(), &conditions, width + aggregates.len());
+        if is_grouped {
+            check_full_group_by(scope, &keys, &facts, &items, &order, !select.group_by.is_empty())?;
+        }
+        if !select.rollup {
+            let keys = is_grouped.then_some(keys.as_slice());
+            dependences = facts.into_dependences(&items, keys, tree.is_some());
+        }
+    }
     if select.options.distinct && planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
         check_distinct_order(scope, &order, &items)?;
-    }
-    let is_grouped = !select.group_by.is_empty() || !aggregates.is_empty();
-    if is_grouped && planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
-        let fixed = conditions.iter().filter_map(fixed_column).collect();
-        check_full_group_by(scope, &keys, &fixed, &items, &order, !select.group_by.is_empty())?;
     }
     used_beside.extend(order.iter().flat_map(|key| key.expr.referenced_columns()));
     // Constants do not order anything, but for those that a rollup sums over.
@@ -293,7 +304,7 @@ fn plan_select(
         distinct: select.options.distinct,
         order,
     };
-    Ok((plan, ResultShape::new(columns)))
+    Ok((plan, ResultShape::new(columns), dependences))
 }
 
 fn binder<'b>(scope: &'b mut QueryScope<'_, '_, '_>) -> Binder<'b> {
@@ -442,60 +453,25 @@ fn bind_group_by(scope: &mut QueryScope<'_, '_, '_>, select: &ast::Select, items
     Ok(keys)
 }
 
-/// `column = constant`: the column has one value in every row.
-fn fixed_column(condition: &Expr) -> Option<usize> {
-    let ExprKind::Compare(compare) = &condition.kind else {
-        return None;
-    };
-    if compare.op != sql_expr::CompareOp::Eq {
-        return None;
-    }
-    match (compare.left.as_column(), compare.right.as_column()) {
-        (Some(slot), None) if compare.right.is_constant() => Some(slot),
-        (None, Some(slot)) if compare.left.is_constant() => Some(slot),
-        _ => None,
-    }
-}
-
-/// ONLY_FULL_GROUP_BY: what is selected must be in the group keys, or follow from them (a table's unique key among them fixes its
-/// row), or be an aggregate.
+/// ONLY_FULL_GROUP_BY: what is selected must be in the group keys, or follow from them, or be an aggregate.
 fn check_full_group_by(
     scope: &QueryScope<'_, '_, '_>,
     keys: &[Expr],
-    fixed: &HashSet<usize>,
+    facts: &Facts,
     items: &[Expr],
     order: &[SortKey],
     has_group_by: bool,
 ) -> SqlResult<()> {
     let width = scope.width();
-    let key_slots: HashSet<usize> = keys.iter().filter_map(Expr::as_column).collect();
+    let (slots, mut known) = facts.known(keys);
     // A row's IN is like no other to MySQL, not even to itself.
     let is_row_in =
         |expr: &Expr| matches!(&expr.kind, ExprKind::In(test) if matches!(test.operand.kind, ExprKind::Row(_)));
-    let known = keys.iter().filter(|key| !key.any(&mut |part| is_row_in(part)));
-    let mut printed: HashSet<String> = known.map(printed).collect();
-    let determined = |slot: usize| {
-        if slot >= width || key_slots.contains(&slot) || fixed.contains(&slot) {
-            return true;
-        }
-        scope.tables.iter().any(|table| {
-            let TableSource::Base { table: base, .. } = &table.source else {
-                return false;
-            };
-            table.slots().contains(&slot)
-                && base.def.indexes.iter().any(|index| {
-                    index.is_unique()
-                        && index.parts.iter().all(|part| {
-                            let known = table.offset + part.column;
-                            part.prefix.is_none()
-                                && !base.def.columns[part.column].nullable
-                                && (key_slots.contains(&known) || fixed.contains(&known))
-                        })
-                })
-        })
-    };
+    let alike = keys.iter().filter(|key| !key.any(&mut |part| is_row_in(part)));
+    known.extend(alike.map(printed));
+    let determined = |slot: usize| slot >= width || slots.contains(&slot);
     for (at, item) in items.iter().enumerate() {
-        let Some(slot) = undetermined(item, &printed, &determined) else {
+        let Some(slot) = undetermined(item, &known, &determined) else {
             continue;
         };
         let name = qualified_name(scope, slot);
@@ -508,9 +484,9 @@ fn check_full_group_by(
     }
     // Without GROUP BY there is one row, and nothing to order.
     let ordered = if has_group_by { order } else { &[] };
-    printed.extend(items.iter().map(ToString::to_string));
+    known.extend(items.iter().map(printed));
     for (at, key) in ordered.iter().enumerate() {
-        if let Some(slot) = undetermined(&key.expr, &printed, &determined) {
+        if let Some(slot) = undetermined(&key.expr, &known, &determined) {
             let name = qualified_name(scope, slot);
             return Err(SqlError::new(
                 ErrorKind::WrongFieldWithGroup,
@@ -557,19 +533,6 @@ fn qualified_name(scope: &QueryScope<'_, '_, '_>, slot: usize) -> String {
         true => format!("{}.{}", column.table, column.name),
         false => format!("{}.{}.{}", column.database, column.table, column.name),
     }
-}
-
-/// The expression as text that is equal where the expressions are: no parameter is like another.
-fn printed(expr: &Expr) -> String {
-    governor::pause();
-    let mut text = expr.to_string();
-    expr.any(&mut |part| {
-        if let ExprKind::Param(index) = part.kind {
-            text.push_str(&format!(" ?{index}"));
-        }
-        false
-    });
-    text
 }
 
 /// A column of the expression that the groups do not determine.
