@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use catalog::{IndexDef, Names, TableDef};
+use catalog::{IndexDef, Names, TableDef, same_name};
 use types::{IndexId, KeyLayout, RowLayout, SqlType, TableId};
 
 /// A table's definition with the store's table behind it.
@@ -31,11 +31,28 @@ impl Table {
     /// The position of a column by name.
     pub fn column(&self, name: &str) -> Option<usize> {
         let columns = self.def.named_columns();
-        if columns.len() <= NAMES_COMPARED {
-            return self.def.column(name);
+        let found = match columns.len() <= NAMES_COMPARED {
+            true => self.def.column(name),
+            false => {
+                let named = || columns.iter().map(|column| column.name.as_str()).collect::<Names>();
+                self.names.get_or_init(named).first(name)
+            }
+        };
+        found.or_else(|| self.row_id_column().filter(|_| same_name(name, "_rowid")))
+    }
+
+    /// The column that `_rowid` means: a whole number that is the primary key, or else the first unique one without NULL.
+    fn row_id_column(&self) -> Option<usize> {
+        let is_key = |index: &&IndexDef| {
+            let mut parts = index.parts.iter();
+            index.is_unique() && parts.all(|part| !self.def.columns[part.column].nullable)
+        };
+        let mut indexes = self.def.indexes.iter();
+        let key = self.def.primary().or_else(|| indexes.find(is_key))?;
+        match key.parts.as_slice() {
+            [part] if self.def.columns[part.column].ty.kind.is_integer() => Some(part.column),
+            _ => None,
         }
-        let named = || columns.iter().map(|column| column.name.as_str()).collect::<Names>();
-        self.names.get_or_init(named).first(name)
     }
 
     pub fn id(&self) -> TableId {

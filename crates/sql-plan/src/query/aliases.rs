@@ -34,6 +34,11 @@ impl Aliases {
         aliases
     }
 
+    /// Whether the column is an item.
+    pub fn has_column(&self, slot: usize) -> bool {
+        self.items.iter().any(|item| item.as_column() == Some(slot))
+    }
+
     pub fn get(&self, name: &str) -> Option<Alias<'_>> {
         let first = self.names.first(name)?;
         Some(Alias {

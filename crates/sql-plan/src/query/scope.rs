@@ -533,13 +533,29 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         };
     }
 
+    /// Whether HAVING, outside of aggregates, sees nothing of a column: it is neither selected nor grouped by.
+    fn is_hidden_from_having(&self, slot: usize) -> bool {
+        self.clause == Clause::Having
+            && !self.inside_aggregate
+            && !self.group_columns.slots.contains(&slot)
+            && !self.aliases.has_column(slot)
+    }
+
+    /// Whether a query around this one knows the name.
+    fn is_known_outside(&mut self, name: &ast::ColumnName) -> bool {
+        self.outer
+            .as_mut()
+            .is_some_and(|outer| outer.resolve_from_below(name).is_ok())
+    }
+
     /// The group's column of that name.
     fn group_column(&self, name: &ast::ColumnName) -> Option<usize> {
         let at = self.group_columns.names.first(&name.name)?;
         Some(self.group_columns.slots[at])
     }
 
-    fn alias(&self, name: &ast::ColumnName) -> SqlResult<Option<Expr>> {
+    /// The item of the select list that is called so.
+    pub fn alias(&self, name: &ast::ColumnName) -> SqlResult<Option<Expr>> {
         if name.table.is_some() {
             return Ok(None);
         }
@@ -605,7 +621,13 @@ impl Scope for QueryScope<'_, '_, '_> {
                 return Ok(Resolved::Expr(Box::new(expr)));
             }
         }
-        if let Some(slot) = self.find(name)? {
+        let found = self.find(name)?;
+        let is_hidden = |slot: &usize| self.is_hidden_from_having(*slot);
+        let found = match found.filter(is_hidden).is_some() && self.is_known_outside(name) {
+            true => None,
+            false => found,
+        };
+        if let Some(slot) = found {
             let expr = self.column(slot)?;
             if let Some(noted) = &mut self.noted {
                 noted.extend(expr.referenced_columns());

@@ -442,6 +442,11 @@ fn bind_group_by(scope: &mut QueryScope<'_, '_, '_>, select: &ast::Select, items
             Err(error) if error.kind() == ErrorKind::InvalidGroupFuncUse && is_selected(&item.expr) => {
                 return Err(SqlError::new(ErrorKind::WrongGroupField, &[&item.expr]));
             }
+            // What several tables call so, the select list may decide.
+            Err(error) if error.kind() == ErrorKind::NonUniq => match &item.expr {
+                ast::Expr::Column(name) => scope.alias(name)?.ok_or(error)?,
+                _ => return Err(error),
+            },
             key => key?,
         };
         if key.referenced_columns().iter().any(|slot| *slot >= base) || key.has_window() {
