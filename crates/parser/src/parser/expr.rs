@@ -311,7 +311,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A column, `column -> path`, or a function by a name that is no keyword.
+    /// A column or variable, `column -> path`, or a function by a name that is no keyword.
     #[inline(never)]
     pub(super) fn name_or_call(&mut self) -> PResult<Expr> {
         if self.peek() == Tok::LParen && matches!(self.tok.kind, Tok::Ident | Tok::QuotedIdent) {
@@ -322,22 +322,23 @@ impl Parser<'_> {
         if self.at_tok(Tok::LParen) && column.schema.is_none() {
             return self.call(column.table, column.name);
         }
-        if let Some(local) = self.local_of(&column)? {
-            return Ok(Expr::Local(Box::new(local)));
-        }
-        self.json_path(Box::new(column))
+        let document = match self.local_of(&column)? {
+            Some(local) => Expr::Local(Box::new(local)),
+            None => Expr::Column(Box::new(column)),
+        };
+        self.json_path(document)
     }
 
     /// `column -> 'path'` and `column ->> 'path'`
-    fn json_path(&mut self, column: Box<ColumnName>) -> PResult<Expr> {
+    fn json_path(&mut self, document: Expr) -> PResult<Expr> {
         let unquote = match self.kind() {
             Tok::Arrow => false,
             Tok::LongArrow => true,
-            _ => return Ok(Expr::Column(column)),
+            _ => return Ok(document),
         };
         self.bump();
         let path = Expr::Literal(Literal::String(self.bytes()?));
-        let extract = function("JSON_EXTRACT", vec![Expr::Column(column), path]);
+        let extract = function("JSON_EXTRACT", vec![document, path]);
         Ok(if unquote {
             function("JSON_UNQUOTE", vec![extract])
         } else {

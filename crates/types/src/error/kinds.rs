@@ -569,6 +569,7 @@ errors! {
     CheckConstraintNotFound = 3821 "HY000" "Check constraint '%' is not found in the table.";
     CheckConstraintDupName = 3822 "HY000" "Duplicate check constraint name '%'.";
     ClientLocalFilesDisabled = 3948 "42000" "Loading local data is disabled; this must be enabled on both the client and server sides";
+    UnknownExplainFormat = 1791 "HY000" "Unknown EXPLAIN format name: '%'";
     ColumnUsedInCheck = 3959 "HY000" "Check constraint '%' uses column '%', hence column cannot be dropped or renamed.";
     CheckConstraintUnnamedFunctionNotAllowed = 3815 "HY000" "An expression of a check constraint '%' contains disallowed function.";
     CheckConstraintFunctionNotAllowed = 3814 "HY000" "An expression of a check constraint '%' contains disallowed function: %.";
