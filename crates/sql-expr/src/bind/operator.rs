@@ -561,7 +561,8 @@ impl Binder<'_> {
             TypeKind::Json => types::CharsetId::UTF8MB4,
             TypeKind::Null | TypeKind::Bit => types::CharsetId::BINARY,
             _ if stringlike => operand.ty.charset(),
-            _ => self.connection().charset(),
+            // A number or a date can be written in any.
+            _ => collation.charset(),
         };
         // Of a parameter without a value nothing is known yet.
         let is_open =
