@@ -165,6 +165,8 @@ fn plan_select(
     };
     scope.clause = Clause::OrderBy;
     let mut order = Vec::with_capacity(query.order_by.len());
+    let aggregates = |scope: &QueryScope<'_, '_, '_>| scope.aggregates.as_ref().map_or(0, Vec::len);
+    let is_grouped = !select.group_by.is_empty() || aggregates(scope) > 0;
     for item in &query.order_by {
         // A name alone is an alias first, one inside of an expression a column.
         scope.prefers_aliases = matches!(item.expr, ast::Expr::Column(_));
@@ -172,13 +174,16 @@ fn plan_select(
             expr: bind_position_or(scope, &item.expr, &items, Clause::OrderBy)?,
             descending: item.descending,
         });
+        if !is_grouped && aggregates(scope) > 0 {
+            // An aggregate in the order alone would leave one row.
+            return Err(SqlError::new(ErrorKind::AggregateOrderNonAggQuery, &[&order.len()]));
+        }
     }
     let aggregates = scope.aggregates.take().unwrap_or_default();
     let mut windows = scope.windows.take().unwrap_or_default();
     if let Some(having) = &having {
         check_having(scope, having, &items, &keys)?;
     }
-    let is_grouped = !select.group_by.is_empty() || !aggregates.is_empty();
     let mut dependences = Dependences::default();
     if planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY)
         && (is_grouped || planner.views.nesting.is_inside())
