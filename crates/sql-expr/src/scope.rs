@@ -200,6 +200,11 @@ pub trait Subquery: fmt::Debug + Send + Sync {
     /// Whether its result depends on an enclosing query's row.
     fn is_correlated(&self) -> bool;
 
+    /// What it reads of the row just around it, as far as that is known.
+    fn outer_columns(&self) -> &[Expr] {
+        &[]
+    }
+
     /// The planner's own type behind it, for who runs it and for EXPLAIN.
     fn as_any(&self) -> &dyn std::any::Any;
 

@@ -206,7 +206,13 @@ impl Scope for TableScope<'_> {
     }
 
     fn subquery(&mut self, query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {
-        super::query::plan_subquery(self.planner, query, &super::query::CommonTables::default(), self)
+        let common = super::query::CommonTables::default();
+        Ok(Arc::new(super::query::plan_subquery(
+            self.planner,
+            query,
+            &common,
+            self,
+        )?))
     }
 
     fn stored_function(&mut self, call: &ast::FunctionCall) -> SqlResult<Option<Arc<dyn Subquery>>> {

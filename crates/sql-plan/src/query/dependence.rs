@@ -370,7 +370,7 @@ impl Facts {
 
     /// The terms that determine an expression; none where it is not determined by columns.
     fn terms_of(&self, expr: &Expr) -> Option<Vec<usize>> {
-        if expr.is_volatile() || expr.has_correlated_subquery() || expr.has_placeholder() {
+        if expr.is_volatile() || expr.has_placeholder() {
             return None;
         }
         let mut terms = Vec::new();
@@ -381,7 +381,13 @@ impl Facts {
     fn add_terms_of(&self, expr: &Expr, terms: &mut Vec<usize>) {
         match self.term(expr) {
             Some(term) => terms.push(term),
-            None => expr.for_each_child(&mut |child| self.add_terms_of(child, terms)),
+            None => {
+                if let ExprKind::Subquery(node) = &expr.kind {
+                    let read = node.query.outer_columns().iter();
+                    read.for_each(|column| self.add_terms_of(column, terms));
+                }
+                expr.for_each_child(&mut |child| self.add_terms_of(child, terms));
+            }
         }
     }
 }

@@ -308,7 +308,11 @@ fn plan_term(
     let mut scope = scope::OutputScope::new(planner, &shape, 0);
     let mut order = Vec::new();
     for item in &query.order_by {
-        let expr = order_expr(planner, &item.expr, &mut scope, shape.columns.len())?;
+        let expr = order_expr(planner, &item.expr, &mut scope, shape.columns.len());
+        let expr = expr.map_err(|error| match error.kind() {
+            ErrorKind::InvalidGroupFuncUse => SqlError::new(ErrorKind::AggregateOrderForUnion, &[&(order.len() + 1)]),
+            _ => error,
+        })?;
         order.push(SortKey {
             expr,
             descending: item.descending,
@@ -502,11 +506,11 @@ pub fn plan_subquery(
     query: &ast::Query,
     common: &CommonTables,
     outer: &mut dyn Scope,
-) -> SqlResult<Arc<dyn Subquery>> {
+) -> SqlResult<SubqueryPlan> {
     let nesting = &planner.views.nesting;
     let plan = nesting.inside(|| plan_in(planner, query, common, Some(outer)))?;
     let is_deterministic = !planner.ctx.services.assigns_user_variables();
-    Ok(Arc::new(SubqueryPlan::new(plan, is_deterministic)))
+    Ok(SubqueryPlan::new(plan, is_deterministic))
 }
 
 /// The query of an INSERT … SELECT, which must give `width` columns if that is told.

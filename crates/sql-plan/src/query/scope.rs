@@ -252,6 +252,8 @@ pub struct QueryScope<'a, 'p, 'o> {
     pub wrong_in_on: Option<SqlError>,
     /// The slots that were read, while a LATERAL table is bound.
     noted: Option<Vec<usize>>,
+    /// The columns that a subquery reads, while it is planned.
+    read_below: Option<Vec<Expr>>,
 }
 
 impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
@@ -279,6 +281,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             correlated: false,
             wrong_in_on: None,
             noted: None,
+            read_below: None,
         }
     }
 
@@ -632,6 +635,7 @@ impl Scope for QueryScope<'_, '_, '_> {
             if let Some(noted) = &mut self.noted {
                 noted.extend(expr.referenced_columns());
             }
+            self.read_below.iter_mut().for_each(|read| read.push(expr.clone()));
             return Ok(Resolved::Expr(Box::new(expr)));
         }
         if let Some(expr) = self.alias(name)? {
@@ -724,7 +728,10 @@ impl Scope for QueryScope<'_, '_, '_> {
 
     fn subquery(&mut self, query: &ast::Query) -> SqlResult<Arc<dyn Subquery>> {
         let (planner, common) = (self.planner, self.common.clone());
-        super::plan_subquery(planner, query, &common, self)
+        let outer = self.read_below.replace(Vec::new());
+        let planned = super::plan_subquery(planner, query, &common, self);
+        let read = std::mem::replace(&mut self.read_below, outer).unwrap_or_default();
+        Ok(Arc::new(planned?.reading(read)))
     }
 
     fn stored_function(&mut self, call: &ast::FunctionCall) -> SqlResult<Option<Arc<dyn Subquery>>> {

@@ -1,6 +1,7 @@
 //! One SELECT: its clauses bound in the order in which names become known, then the joins.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use catalog::{IndexDef, Privileges, same_name};
@@ -167,7 +168,10 @@ fn plan_select(
     let mut order = Vec::with_capacity(query.order_by.len());
     let aggregates = |scope: &QueryScope<'_, '_, '_>| scope.aggregates.as_ref().map_or(0, Vec::len);
     let is_grouped = !select.group_by.is_empty() || aggregates(scope) > 0;
+    // The slots of the aggregates of each item of the order.
+    let mut computed = Vec::with_capacity(query.order_by.len());
     for item in &query.order_by {
+        let before = aggregates(scope);
         // A name alone is an alias first, one inside of an expression a column.
         scope.prefers_aliases = matches!(item.expr, ast::Expr::Column(_));
         order.push(SortKey {
@@ -178,19 +182,27 @@ fn plan_select(
             // An aggregate in the order alone would leave one row.
             return Err(SqlError::new(ErrorKind::AggregateOrderNonAggQuery, &[&order.len()]));
         }
+        computed.push(width + before..width + aggregates(scope));
     }
     let aggregates = scope.aggregates.take().unwrap_or_default();
     let mut windows = scope.windows.take().unwrap_or_default();
     if let Some(having) = &having {
         check_having(scope, having, &items, &keys)?;
     }
+    let shown = Shown {
+        items: &items,
+        having: having.as_ref(),
+        order: &order,
+        aggregates: &aggregates,
+        windows: &windows,
+    };
     let mut dependences = Dependences::default();
     if planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY)
         && (is_grouped || planner.views.nesting.is_inside())
     {
         let facts = Facts::new(scope, tree.as_ref(), &conditions, width + aggregates.len());
         if is_grouped {
-            check_full_group_by(scope, &keys, &facts, &items, &order, !select.group_by.is_empty())?;
+            check_full_group_by(scope, &keys, &facts, &shown, !select.group_by.is_empty())?;
         }
         if !select.rollup {
             let keys = is_grouped.then_some(keys.as_slice());
@@ -198,7 +210,11 @@ fn plan_select(
         }
     }
     if select.options.distinct && planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
-        check_distinct_order(scope, &order, &items)?;
+        let is_shown = |key: &Expr| items.iter().any(|item| printed(item) == printed(key));
+        // Groups that show all of their keys are distinct, and one row is.
+        if !is_grouped || !keys.iter().all(is_shown) {
+            check_distinct_order(scope, &shown, &computed)?;
+        }
     }
     used_beside.extend(order.iter().flat_map(|key| key.expr.referenced_columns()));
     // Constants do not order anything, but for those that a rollup sums over.
@@ -463,13 +479,21 @@ fn bind_group_by(scope: &mut QueryScope<'_, '_, '_>, select: &ast::Select, items
     Ok(keys)
 }
 
+/// What a SELECT shows of its rows or groups.
+struct Shown<'s> {
+    items: &'s [Expr],
+    having: Option<&'s Expr>,
+    order: &'s [SortKey],
+    aggregates: &'s [AggregateCall],
+    windows: &'s [WindowPlan],
+}
+
 /// ONLY_FULL_GROUP_BY: what is selected must be in the group keys, or follow from them, or be an aggregate.
 fn check_full_group_by(
     scope: &QueryScope<'_, '_, '_>,
     keys: &[Expr],
     facts: &Facts,
-    items: &[Expr],
-    order: &[SortKey],
+    shown: &Shown<'_>,
     has_group_by: bool,
 ) -> SqlResult<()> {
     let width = scope.width();
@@ -480,29 +504,28 @@ fn check_full_group_by(
     let alike = keys.iter().filter(|key| !key.any(&mut |part| is_row_in(part)));
     known.extend(alike.map(printed));
     let determined = |slot: usize| slot >= width || slots.contains(&slot);
-    for (at, item) in items.iter().enumerate() {
-        let Some(slot) = undetermined(item, &known, &determined) else {
-            continue;
-        };
-        let name = qualified_name(scope, slot);
-        let kind = if has_group_by {
-            ErrorKind::WrongFieldWithGroup
-        } else {
-            ErrorKind::MixOfGroupFuncAndFields
-        };
-        return Err(SqlError::new(kind, &[&(at + 1), &"SELECT list", &name]));
-    }
-    // Without GROUP BY there is one row, and nothing to order.
-    let ordered = if has_group_by { order } else { &[] };
-    known.extend(items.iter().map(printed));
-    for (at, key) in ordered.iter().enumerate() {
-        if let Some(slot) = undetermined(&key.expr, &known, &determined) {
-            let name = qualified_name(scope, slot);
-            return Err(SqlError::new(
-                ErrorKind::WrongFieldWithGroup,
-                &[&(at + 1), &"ORDER BY clause", &name],
-            ));
+    let kind = match has_group_by {
+        true => ErrorKind::WrongFieldWithGroup,
+        false => ErrorKind::MixOfGroupFuncAndFields,
+    };
+    let check = |exprs: &mut dyn Iterator<Item = &Expr>, known: &HashSet<String>, place: &str| {
+        for (at, expr) in exprs.enumerate() {
+            if let Some(slot) = undetermined(expr, known, &determined, Within::All(shown.windows)) {
+                return Err(SqlError::new(kind, &[&(at + 1), &place, &qualified_name(scope, slot)]));
+            }
         }
+        Ok(())
+    };
+    check(&mut shown.items.iter(), &known, "SELECT list")?;
+    known.extend(shown.items.iter().map(printed));
+    // Without GROUP BY there is one row, and nothing to order.
+    let ordered = if has_group_by { shown.order } else { &[] };
+    check(&mut ordered.iter().map(|key| &key.expr), &known, "ORDER BY clause")?;
+    check(&mut shown.having.into_iter(), &known, "HAVING clause")?;
+    for window in shown.windows {
+        let place = format!("PARTITION BY or ORDER BY clause of window '{}'", window.name);
+        let order = window.order.iter().map(|key| &key.expr);
+        check(&mut window.partition.iter().chain(order), &known, &place)?;
     }
     Ok(())
 }
@@ -512,7 +535,8 @@ fn check_having(scope: &QueryScope<'_, '_, '_>, having: &Expr, items: &[Expr], k
     let width = scope.width();
     let seen: HashSet<String> = items.iter().chain(keys).map(printed).collect();
     let columns: HashSet<usize> = items.iter().chain(keys).filter_map(Expr::as_column).collect();
-    match undetermined(having, &seen, &|slot| slot >= width || columns.contains(&slot)) {
+    let is_seen = |slot| slot >= width || columns.contains(&slot);
+    match undetermined(having, &seen, &is_seen, Within::Own) {
         None => Ok(()),
         Some(slot) => Err(SqlError::new(
             ErrorKind::BadField,
@@ -522,18 +546,55 @@ fn check_having(scope: &QueryScope<'_, '_, '_>, having: &Expr, items: &[Expr], k
 }
 
 /// The rows of DISTINCT are ordered by what they show.
-fn check_distinct_order(scope: &QueryScope<'_, '_, '_>, order: &[SortKey], items: &[Expr]) -> SqlResult<()> {
+fn check_distinct_order(scope: &QueryScope<'_, '_, '_>, shown: &Shown<'_>, computed: &[Range<usize>]) -> SqlResult<()> {
     let width = scope.width();
-    let shown: HashSet<String> = items.iter().map(printed).collect();
-    let columns: HashSet<usize> = items.iter().filter_map(Expr::as_column).collect();
+    let known: HashSet<String> = shown.items.iter().map(printed).collect();
+    let text = |expr: &Expr| printed_with_aggregates(expr, shown.aggregates, width);
+    let alike: HashSet<String> = shown.items.iter().map(text).collect();
+    let columns: HashSet<usize> = shown.items.iter().filter_map(Expr::as_column).collect();
     let in_list = |slot| slot >= width || columns.contains(&slot);
-    for (at, key) in order.iter().enumerate() {
-        if let Some(slot) = undetermined(&key.expr, &shown, &in_list) {
+    for (at, (key, computed)) in shown.order.iter().zip(computed).enumerate() {
+        if alike.contains(&text(&key.expr)) {
+            continue;
+        }
+        if let Some(slot) = undetermined(&key.expr, &known, &in_list, Within::All(shown.windows)) {
             let names: [&dyn std::fmt::Display; 3] = [&(at + 1), &qualified_name(scope, slot), &"DISTINCT"];
             return Err(SqlError::new(ErrorKind::FieldInOrderNotSelect, &names));
         }
+        // One over columns of a query around is that query's.
+        let is_own = |slot: &usize| {
+            let args = &shown.aggregates[slot - width].args;
+            let is_outer = args.iter().any(Expr::reads_outer);
+            !is_outer || args.iter().any(|arg| !arg.referenced_columns().is_empty())
+        };
+        let computed: HashSet<usize> = computed.clone().filter(is_own).collect();
+        let is_old = |slot: usize| !computed.contains(&slot);
+        if undetermined(&key.expr, &HashSet::new(), &is_old, Within::Own).is_some() {
+            let names: [&dyn std::fmt::Display; 2] = [&(at + 1), &"DISTINCT"];
+            return Err(SqlError::new(ErrorKind::AggregateInOrderNotSelect, &names));
+        }
     }
     Ok(())
+}
+
+/// As [`printed`], with what aggregates are of, whose slots differ from call to call.
+fn printed_with_aggregates(expr: &Expr, aggregates: &[AggregateCall], width: usize) -> String {
+    let mut text = expr.to_string();
+    expr.walk(&mut |part| {
+        let Some(slot) = part.as_column() else { return };
+        match slot.checked_sub(width).and_then(|at| aggregates.get(at)) {
+            None => text.push_str(&format!(" #{slot}")),
+            Some(call) => {
+                let order = call.order_by.iter().map(|key| &key.expr);
+                text.push_str(&format!(" {} {}", call.distinct, call.separator));
+                call.args
+                    .iter()
+                    .chain(order)
+                    .for_each(|part| text.push_str(&printed(part)));
+            }
+        }
+    });
+    text
 }
 
 /// A column as messages about grouping name it.
@@ -545,8 +606,22 @@ fn qualified_name(scope: &QueryScope<'_, '_, '_>, slot: usize) -> String {
     }
 }
 
+/// What is looked at for columns.
+#[derive(Clone, Copy)]
+enum Within<'w> {
+    /// The expression.
+    Own,
+    /// The expression, and what its subqueries and window functions read.
+    All(&'w [WindowPlan]),
+}
+
 /// A column of the expression that the groups do not determine.
-fn undetermined(expr: &Expr, keys: &HashSet<String>, determined: &dyn Fn(usize) -> bool) -> Option<usize> {
+fn undetermined(
+    expr: &Expr,
+    keys: &HashSet<String>,
+    determined: &dyn Fn(usize) -> bool,
+    within: Within<'_>,
+) -> Option<usize> {
     if let Some(slot) = expr.as_column() {
         return (!determined(slot)).then_some(slot);
     }
@@ -562,10 +637,20 @@ fn undetermined(expr: &Expr, keys: &HashSet<String>, determined: &dyn Fn(usize) 
     let mut found = None;
     expr.for_each_child(&mut |child| {
         if found.is_none() {
-            found = undetermined(child, keys, determined);
+            found = undetermined(child, keys, determined, within);
         }
     });
-    found
+    match (&expr.kind, within) {
+        (ExprKind::Subquery(node), Within::All(_)) => {
+            let mut read = node.query.outer_columns().iter();
+            found.or_else(|| read.find_map(|column| undetermined(column, keys, determined, within)))
+        }
+        (ExprKind::Window(window), Within::All(windows)) => {
+            let mut arguments = windows[*window].kind.arguments().into_iter();
+            found.or_else(|| arguments.find_map(|argument| undetermined(argument, keys, determined, within)))
+        }
+        _ => found,
+    }
 }
 
 /// The lock of each table of the scope.

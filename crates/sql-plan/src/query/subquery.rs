@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use sql_expr::{Coercibility, Subquery};
+use sql_expr::{Coercibility, Expr, Subquery};
 use types::SqlType;
 
 use super::QueryPlan;
@@ -13,6 +13,7 @@ pub struct SubqueryPlan {
     plan: QueryPlan,
     types: Vec<SqlType>,
     deterministic: bool,
+    outer_columns: Vec<Expr>,
 }
 
 impl SubqueryPlan {
@@ -22,7 +23,13 @@ impl SubqueryPlan {
             plan,
             types,
             deterministic,
+            outer_columns: Vec::new(),
         }
+    }
+
+    /// The same, which reads these columns of the row around it.
+    pub fn reading(self, outer_columns: Vec<Expr>) -> SubqueryPlan {
+        SubqueryPlan { outer_columns, ..self }
     }
 
     pub fn plan(&self) -> &QueryPlan {
@@ -41,6 +48,10 @@ impl Subquery for SubqueryPlan {
 
     fn is_correlated(&self) -> bool {
         self.plan.correlated
+    }
+
+    fn outer_columns(&self) -> &[Expr] {
+        &self.outer_columns
     }
 
     fn as_any(&self) -> &dyn Any {

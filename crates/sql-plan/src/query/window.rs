@@ -60,6 +60,25 @@ impl WindowKind {
             WindowKind::Aggregate(call) => call.function.name(),
         }
     }
+
+    /// What it is computed of, row by row.
+    pub fn arguments(&self) -> Vec<&Expr> {
+        match self {
+            WindowKind::RowNumber
+            | WindowKind::Rank
+            | WindowKind::DenseRank
+            | WindowKind::PercentRank
+            | WindowKind::CumeDist => Vec::new(),
+            WindowKind::Ntile(argument) | WindowKind::FirstValue(argument) | WindowKind::LastValue(argument) => {
+                vec![argument]
+            }
+            WindowKind::Lead {
+                value, offset, default, ..
+            } => std::iter::once(value).chain(offset).chain(default).collect(),
+            WindowKind::NthValue(value, place) => vec![value, place],
+            WindowKind::Aggregate(call) => call.args.iter().collect(),
+        }
+    }
 }
 
 /// The rows around the current one that a function looks at.

@@ -469,6 +469,7 @@ errors! {
     UserLockWrongName = 3057 "42000" "Incorrect user-level lock name '%'.";
     UserLockDeadlock = 3058 "HY000" "Deadlock found when trying to get user-level lock; try rolling back transaction/releasing locks and restarting lock acquisition.";
     FieldInOrderNotSelect = 3065 "HY000" "Expression #% of ORDER BY clause is not in SELECT list, references column '%' which is not in SELECT list; this is incompatible with %";
+    AggregateInOrderNotSelect = 3066 "HY000" "Expression #% of ORDER BY clause is not in SELECT list, contains aggregate function; this is incompatible with %";
     GeneratedColumnFunctionNotAllowed = 3102 "HY000" "Expression of generated column '%' contains a disallowed function.";
     NonDefaultValueForGeneratedColumn = 3105 "HY000" "The value specified for generated column '%' in table '%' is not allowed.";
     UnsupportedActionOnGeneratedColumn = 3106 "HY000" "'%' is not supported for generated columns.";
