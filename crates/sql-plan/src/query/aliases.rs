@@ -1,7 +1,7 @@
 //! The items of a select list by their names.
 
 use catalog::Names;
-use sql_expr::Expr;
+use sql_expr::{Expr, ExprKind};
 
 /// What GROUP BY, HAVING and ORDER BY can name.
 #[derive(Debug, Default)]
@@ -53,4 +53,19 @@ impl Aliases {
 pub struct Beside {
     pub names: Names,
     pub bound: Vec<Expr>,
+}
+
+/// The columns that GROUP BY names.
+#[derive(Debug, Default)]
+pub struct GroupColumns {
+    pub names: Names,
+    pub slots: Vec<usize>,
+}
+
+/// Whether the value of an aggregate stands in it, of this query or of one around.
+pub fn reads_group(expr: &Expr) -> bool {
+    expr.any(&mut |part| match &part.kind {
+        ExprKind::Column(column) | ExprKind::Outer { column, .. } => column.computed,
+        _ => false,
+    })
 }

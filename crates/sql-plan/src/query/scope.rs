@@ -13,7 +13,7 @@ use sql_expr::{AggregateCall, Clause, Coercibility, Expr, ExprKind, Resolved, Sc
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::QueryPlan;
-use super::aliases::{Aliases, Beside};
+use super::aliases::{Aliases, Beside, GroupColumns, reads_group};
 use super::common::{CommonTable, CommonTables, RecursivePlan};
 use super::join::{DerivedRow, DerivedSource};
 use super::json_table::JsonTablePlan;
@@ -578,8 +578,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         expr.has_placeholder() || expr.referenced_columns().iter().any(|slot| *slot >= width)
     }
 
-    /// A name that a subquery of the select list means, where it is no column: an item before it. 1247 for one that comes later, and for
-    /// an aggregate.
+    /// A name that a subquery of the select list means, where it is no column: an item before it. 1247 for one that comes later.
     fn item_beside(&self, name: &ast::ColumnName) -> SqlResult<Option<Expr>> {
         if name.table.is_some() {
             return Ok(None);
@@ -587,24 +586,16 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         let Some(at) = self.beside.names.first(&name.name) else {
             return Ok(None);
         };
-        let refused = |why: &str| Err(SqlError::new(ErrorKind::IllegalReference, &[&name.name.as_str(), &why]));
         match self.beside.bound.get(at) {
-            None => refused("forward reference in item list"),
-            Some(expr) if expr.has_window() => Err(SqlError::new(
-                ErrorKind::WindowInvalidUseOfAlias,
-                &[&name.name.as_str()],
-            )),
-            Some(expr) if self.reads_aggregate(expr) => refused("reference to group function"),
+            None => Err(illegal_reference(name, "forward reference in item list")),
             Some(expr) => Ok(Some(expr.clone())),
         }
     }
 }
 
-/// The columns that GROUP BY names.
-#[derive(Debug, Default)]
-struct GroupColumns {
-    names: Names,
-    slots: Vec<usize>,
+/// 1247
+fn illegal_reference(name: &ast::ColumnName, why: &str) -> SqlError {
+    SqlError::new(ErrorKind::IllegalReference, &[&name.name.as_str(), &why])
 }
 
 impl Scope for QueryScope<'_, '_, '_> {
@@ -625,11 +616,8 @@ impl Scope for QueryScope<'_, '_, '_> {
             }
         }
         let found = self.find(name)?;
-        let is_hidden = |slot: &usize| self.is_hidden_from_having(*slot);
-        let found = match found.filter(is_hidden).is_some() && self.is_known_outside(name) {
-            true => None,
-            false => found,
-        };
+        let is_hidden = found.is_some_and(|slot| self.is_hidden_from_having(slot));
+        let found = found.filter(|_| !(is_hidden && self.is_known_outside(name)));
         if let Some(slot) = found {
             let expr = self.column(slot)?;
             if let Some(noted) = &mut self.noted {
@@ -660,6 +648,16 @@ impl Scope for QueryScope<'_, '_, '_> {
             }
             resolved => resolved?,
         };
+        let sees_groups = clause == Clause::Having && matches!(outer.clause(), Clause::Having | Clause::FieldList);
+        if let Resolved::Expr(expr) = &resolved {
+            if expr.has_window() {
+                let kind = ErrorKind::WindowInvalidUseOfAlias;
+                return Err(SqlError::new(kind, &[&name.name.as_str()]));
+            }
+            if !sees_groups && reads_group(expr) {
+                return Err(illegal_reference(name, "reference to group function"));
+            }
+        }
         self.correlated = true;
         Ok(match resolved {
             Resolved::Column { slot, name, ty } => Resolved::Outer {
