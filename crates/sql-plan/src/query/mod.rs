@@ -35,7 +35,7 @@ use parser::ast::{self, QueryBody, SelectItem, SetOp, Statement};
 use sql_api::result::{ResultColumn, ResultShape};
 use sql_expr::collation::Coercibility;
 use sql_expr::sort::SortKey;
-use sql_expr::{Binder, Clause, Expr, NoColumns, Scope, Subquery};
+use sql_expr::{Binder, Clause, Expr, NoColumns, Scope};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind};
 
 use super::Planner;
