@@ -47,7 +47,25 @@ impl QueryScope<'_, '_, '_> {
         }
         let mut call = call.clone();
         call.for_each_expr_mut(&mut |expr| expr.seen_from_above(depth - levels));
+        self.forget_read_below(&call);
         self.aggregate_here(call).map(Some)
+    }
+
+    /// The columns that an aggregate of this query reads are not read by the subquery that it stands in.
+    fn forget_read_below(&mut self, call: &AggregateCall) {
+        let Some(read) = &mut self.read_below else { return };
+        call.for_each_expr(&mut |expr| {
+            expr.any(&mut |part| {
+                let slot = part.as_column();
+                if let Some(at) = read
+                    .iter()
+                    .rposition(|column| slot.is_some() && column.as_column() == slot)
+                {
+                    read.remove(at);
+                }
+                false
+            });
+        });
     }
 
     fn pass_up(&mut self, levels: usize, depth: usize, call: &AggregateCall) -> SqlResult<Option<Expr>> {

@@ -253,7 +253,7 @@ pub struct QueryScope<'a, 'p, 'o> {
     /// The slots that were read, while a LATERAL table is bound.
     noted: Option<Vec<usize>>,
     /// The columns that a subquery reads, while it is planned.
-    read_below: Option<Vec<Expr>>,
+    pub(super) read_below: Option<Vec<Expr>>,
 }
 
 impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
