@@ -23,6 +23,7 @@ mod outer_aggregates;
 mod read_items;
 mod rollup;
 mod scope;
+mod scope_table;
 mod select;
 mod subquery;
 mod window;
