@@ -107,7 +107,7 @@ fn regular_expressions_have_their_limits() {
     let node = Running::start(&data);
     let (mut admin, mut client) = (node.client(), node.client());
     let long = "SELECT REGEXP_LIKE(REPEAT('ab', 1000000), '(a|b)*c')";
-    let compiled = r"SELECT REGEXP_INSTR('abc', '\\w{10}')";
+    let compiled = "SELECT REGEXP_INSTR('abc', '.{1000}')";
     for sql in [long, compiled] {
         assert_eq!(error_of(&mut client, sql), 0, "{sql}");
     }
