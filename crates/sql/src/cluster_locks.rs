@@ -153,9 +153,16 @@ impl ClusterLocks {
                 return Ok(Some(true));
             }
         }
+        // That it is given back says that it was held until now: another node may lead, and have given it to somebody else.
+        let confirmed = match self.confirm_lead(asker) {
+            Err(Refused::Interrupted(interrupt)) => return Err(interrupted(interrupt)),
+            Err(Refused::Failed(error)) => Err(error),
+            Ok(()) | Err(Refused::NotFree) => Ok(()),
+        };
         asker.engine.lock_holders.0.lock().remove(&name);
         self.depths.borrow_mut().remove(&name);
-        match self.unlock(&key_of(&name), asker) {
+        let unlocked = self.unlock(&key_of(&name), asker);
+        match confirmed.and(unlocked) {
             Ok(true) => {}
             Ok(false) => return Err(self.failed(TransactionError::LocksLost, asker)),
             Err(error) => return Err(self.failed(error, asker)),

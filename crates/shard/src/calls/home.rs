@@ -141,13 +141,16 @@ impl Home {
                 }
                 Begun::Now(Answer::Done)
             }
-            Call::Unlock { number, name } => {
-                let is_kept = self.find(from, number).is_some_and(|guest| guest.unlock(&name));
-                Begun::Now(match is_kept {
-                    true => Answer::Done,
-                    false => Answer::LocksLost,
-                })
-            }
+            Call::Unlock { number, name } => match self.find(from, number).is_some_and(|guest| guest.unlock(&name)) {
+                // That it is done says that the lock was held until now.
+                true => Begun::later(async move {
+                    match home.leads_still(epoch).await {
+                        true => Answer::Done,
+                        false => Answer::LocksLost,
+                    }
+                }),
+                false => Begun::Now(Answer::LocksLost),
+            },
             Call::Writes { number, offset, bytes } => {
                 let guest = self.find(from, number);
                 Begun::Now(guest.map_or(Answer::LocksLost, |guest| self.take_writes(&guest, offset, &bytes)))
@@ -231,7 +234,7 @@ impl Home {
     }
 
     fn read_at(self: &Arc<Home>, epoch: u64) -> Begun {
-        if self.shared.lease.is_good() || self.shared.lease.renew(&self.raft, epoch) {
+        if self.has_lease(epoch) {
             return Begun::Now(self.newest());
         }
         let home = self.clone();
@@ -241,6 +244,17 @@ impl Home {
                 false => Answer::NotLeader,
             }
         })
+    }
+
+    fn has_lease(&self, epoch: u64) -> bool {
+        self.shared.lease.is_good() || self.shared.lease.renew(&self.raft, epoch)
+    }
+
+    /// Whether no other node has led since the epoch began, and none does now. The node itself may not know yet that its lead is over: it may
+    /// have stood still.
+    async fn leads_still(&self, epoch: u64) -> bool {
+        (self.has_lease(epoch) || Lease::confirm(&self.raft).await)
+            && self.shared.lock_epoch.load(Ordering::Acquire) == epoch
     }
 
     fn newest(&self) -> Answer {
@@ -295,6 +309,10 @@ impl Home {
             .await
         {
             return answer;
+        }
+        // Rows are changed by a commit, which asks whether this node leads still. A name is good for what the caller does without asking.
+        if matches!(decode_key(&lock.key), Some(LockKey::Name(_)) | None) && !self.leads_still(epoch).await {
+            return Answer::LocksLost;
         }
         // Of another lead, they are nobody's.
         if self.shared.lock_epoch.load(Ordering::Acquire) != epoch || guest.state.lock().locks.are_lost() {
