@@ -48,9 +48,7 @@ impl Transaction {
             return Ok(progress);
         }
         if has_unique_index(table) {
-            let old_row = self
-                .get_current(table, key, <[u8]>::to_vec)
-                .expect("the caller found and locked the row");
+            let old_row = self.locked_row(table, key)?;
             if let Unique::Wait(progress) = self.claim_unique_keys(table, key, Some(&old_row), row)? {
                 return Ok(progress);
             }
@@ -66,9 +64,7 @@ impl Transaction {
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<Progress, TransactionError> {
         if has_unique_index(table) {
             // Whoever inserts the same unique key must wait until it is certain that this row is gone.
-            let old_row = self
-                .get_current(table, key, <[u8]>::to_vec)
-                .expect("the caller found and locked the row");
+            let old_row = self.locked_row(table, key)?;
             for index in table.spec().indexes.iter().filter(|index| index.unique) {
                 let Some(unique_key) = unique_key(table, index.id, &old_row) else {
                     continue;
@@ -81,6 +77,13 @@ impl Transaction {
         }
         self.set(table, key, None)?;
         Ok(Progress::Done)
+    }
+
+    /// The row under a key that was found and locked. While this transaction waited for another lock, another node may have taken the lead,
+    /// which knows nothing of its locks: then the row can be gone.
+    fn locked_row(&self, table: &Table, key: &[u8]) -> Result<Vec<u8>, TransactionError> {
+        self.get_current(table, key, <[u8]>::to_vec)
+            .ok_or(TransactionError::LocksLost)
     }
 
     /// Puts a row, or removes it (`None`), without a lock: another one keeps all other writers of it away.
