@@ -227,10 +227,11 @@ impl Session {
                     }
                 }
             };
-            let copied = self.prepare_and_change(locks, host, prepare, work)?;
+            let copied = self.prepare_and_change(locks, host, prepare, work);
             (copied, warnings)
         };
         self.warnings.append(warnings);
+        let copied = copied?;
         let warning_count = self.warnings.count();
         // A change of the name alone counts no records.
         if matches!(alter.actions[..], [AlterAction::RenameTable(_)]) {
