@@ -153,6 +153,7 @@ impl<'p> Groups<'p> {
                 if let Some(rollup) = self.grouping.rollup {
                     rollup.fill(&mut first, &self.grouping.keys, &self.values, kept);
                 }
+                self.grouping.kept.fill(&mut first, &self.values);
                 let group = self.start(first);
                 self.groups.push(group);
                 self.groups.len() - 1

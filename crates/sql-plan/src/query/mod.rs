@@ -19,6 +19,7 @@ mod from;
 mod full_text;
 mod join;
 mod json_table;
+mod kept_keys;
 mod outer_aggregates;
 mod read_items;
 mod rollup;

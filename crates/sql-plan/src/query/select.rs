@@ -19,6 +19,7 @@ use super::common::CommonTables;
 use super::dependence::{Dependences, Facts, printed};
 use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
+use super::kept_keys::KeptKeys;
 use super::read_items::ReadItems;
 use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
 use super::scope::{BelowView, QueryScope, ScopeTable, TableSource, is_unknown_column};
@@ -62,6 +63,8 @@ pub struct Grouping {
     pub offset: usize,
     /// WITH ROLLUP.
     pub rollup: Option<Rollup>,
+    /// Keys that are not computed again.
+    pub kept: KeptKeys,
     /// Whether MySQL collects the groups in a table: what it stores there has the digits of its type.
     pub is_table: bool,
 }
@@ -148,7 +151,7 @@ fn plan_select(
     scope.check_on()?;
     scope.aliases = Aliases::new(columns.iter().map(|column| column.name.as_str()).zip(&items));
     let keys = bind_group_by(scope, select, &items)?;
-    let named = match select.rollup {
+    let named = match select.rollup || keys.iter().any(Expr::is_volatile) {
         true => items_named(
             select.group_by.iter().map(|item| &item.expr).zip(&keys),
             &items,
@@ -223,6 +226,10 @@ fn plan_select(
         return Err(SqlError::new(ErrorKind::RollupTooLong, &[&KEYS_OF_ROLLUP_MAX]));
     }
     let rollup = select.rollup.then(|| Rollup::new(keys.len(), width + aggregates.len()));
+    let kept = match rollup {
+        Some(_) => KeptKeys::default(),
+        None => KeptKeys::of(&keys, &named, &items, width + aggregates.len()),
+    };
     let ordered = match select.rollup {
         true => {
             let trees = query.order_by.iter().map(|item| &item.expr);
@@ -242,13 +249,17 @@ fn plan_select(
             (None, _) => check_no_grouping(expr)?,
         }
     }
+    kept.replace(
+        &mut items,
+        having.iter_mut().chain(order.iter_mut().map(|key| &mut key.expr)),
+    );
     if rollup.is_some() {
         for (column, item) in columns.iter_mut().zip(&items) {
             column.ty.nullable = item.ty.nullable;
             column.flags = column.flags.without(ColumnFlags::NOT_NULL);
         }
     }
-    let window_offset = width + aggregates.len() + rollup.map_or(0, Rollup::width);
+    let window_offset = width + aggregates.len() + rollup.map_or(kept.width(), Rollup::width);
     for expr in items
         .iter_mut()
         .chain(&mut having)
@@ -274,6 +285,7 @@ fn plan_select(
         aggregates,
         offset: width,
         rollup,
+        kept,
     });
     let columns_of = |key: &SortKey| Some((key.expr.as_column().filter(|slot| *slot < width)?, key.descending));
     let wish = match plain {
