@@ -441,9 +441,9 @@ impl Shard {
         self.replica.dismiss(node)
     }
 
-    /// Asks another replica to take the lead, which it does once it has the whole log. A witness is not asked.
-    pub fn move_leader(&self, to: u32) {
-        self.replica.move_leader(to);
+    /// Asks another replica to take the lead, which it does once it has the whole log.
+    pub fn move_leader(&self, to: u32) -> Result<(), MembershipError> {
+        self.replica.move_leader(to)
     }
 
     /// The term in which this replica leads: locks taken here are good in it alone. While it does not lead, a term that never comes.

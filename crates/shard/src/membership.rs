@@ -76,6 +76,8 @@ pub enum MembershipError {
     },
     #[error("node {0} leads, and cannot take itself out: another one has to lead first")]
     Leads(u32),
+    #[error("node {node} cannot take the lead: {reason}")]
+    NoHeir { node: u32, reason: &'static str },
     #[error("{0}")]
     Failed(Arc<str>),
 }
@@ -192,13 +194,46 @@ async fn catches_up(raft: &Raft, id: u64, at_least: u64) -> Result<(), Membershi
             let last = metrics.last_log_index.unwrap_or(0);
             if has
                 .as_ref()
-                .is_some_and(|matched| matched.index >= at_least && matched.index + LACKS_AT_MOST >= last)
+                .is_some_and(|matched| matched.index >= at_least && is_close(matched.index, last))
             {
                 return Ok(());
             }
         }
         let changed = changes.changed().await;
         changed.map_err(|_| MembershipError::Failed("the node is stopping".into()))?;
+    }
+}
+
+/// Whether the entries up to the last one come over in a moment.
+fn is_close(has: u64, last: u64) -> bool {
+    has + LACKS_AT_MOST >= last
+}
+
+/// Whether a replica can take the lead from this one. Once it is offered the leader takes no commits: who cannot be elected would never end
+/// that, and who needs a checkpoint first would be sent none.
+pub(crate) fn check_heir(raft: &Raft, known: &[Replica], node: u32) -> Result<(), MembershipError> {
+    let id = u64::from(node);
+    let no = |reason| Err(MembershipError::NoHeir { node, reason });
+    if id == *raft.node_id() {
+        return no("it offers it");
+    }
+    if !raft.voter_ids().any(|voter| voter == id) {
+        return no("it is no voter");
+    }
+    let is_witness = |replica: &Replica| replica.node == node && replica.member.role == Role::Witness;
+    if known.iter().any(is_witness) {
+        return no("it is a witness");
+    }
+    let metrics = raft.metrics();
+    let metrics = metrics.borrow_watched();
+    // Unless this one leads, it knows of nobody.
+    let Some(reached) = &metrics.replication else {
+        return Ok(());
+    };
+    let has = reached.get(&id).and_then(|matched| matched.as_ref());
+    match has.is_some_and(|has| is_close(has.index, metrics.last_log_index.unwrap_or(0))) {
+        true => Ok(()),
+        false => no("it lacks too much of the log, and is catching up"),
     }
 }
 

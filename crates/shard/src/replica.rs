@@ -447,17 +447,9 @@ impl Replica {
         }))
     }
 
-    pub fn move_leader(&self, to: u32) {
+    pub fn move_leader(&self, to: u32) -> Result<(), MembershipError> {
         let raft = self.raft.clone();
-        let is_witness = |replica: &membership::Replica| replica.node == to && replica.member.role == Role::Witness;
-        // From then on the leader takes no commits: who cannot be elected would never end that.
-        if to == self.identity.node
-            || !raft.voter_ids().any(|voter| voter == u64::from(to))
-            || self.replicas().iter().any(is_witness)
-        {
-            tracing::warn!(node = to, "it cannot be elected: the lead stays here");
-            return;
-        }
+        membership::check_heir(&raft, &self.replicas(), to)?;
         // From here on it answers nothing without asking the others. It may be about to lead, and has no locks to give yet.
         let next = || raft.metrics().borrow_watched().current_term + 1;
         let offered = leader::leading_term(&raft).unwrap_or_else(next);
@@ -468,6 +460,7 @@ impl Replica {
             // A replica that is going away leads no more, either.
             let _ = raft.trigger().transfer_leader(to.into()).await;
         });
+        Ok(())
     }
 
     pub fn propose(

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::cluster::{Cluster, wait_for};
 use crate::support::{ACCOUNTS, Accounts, block_on, commit, one, propose, propose_as};
-use shard::{Outcome, ProposeError};
+use shard::{MembershipError, Outcome, ProposeError};
 use store::{IndexSpec, KeyColumn, WriteSet};
 use types::IndexId;
 
@@ -100,6 +100,35 @@ fn the_others_write_while_the_leaders_disk_hangs() {
     agree(&cluster, &accounts, &expected);
 }
 
+/// Whoever is offered the lead gets what it lacks first, and nothing is committed meanwhile: one that lacks much would not take it in time.
+#[test]
+fn a_replica_that_lacks_much_is_not_offered_the_lead() {
+    let accounts = Accounts::new();
+    let cluster = Cluster::found(3, 17);
+    commit_somewhere(&cluster, &[1, 2, 3], || accounts.create());
+    let leader = cluster.leader();
+    let behind = leader % 3 + 1;
+    let epoch = cluster.shard(leader).lock_epoch();
+    cluster.net.cut_off(&[behind]);
+    for id in 0..400 {
+        commit(cluster.shard(leader), one(&accounts, id, id)).unwrap();
+    }
+    let refused = cluster.shard(leader).move_leader(behind);
+    assert!(
+        matches!(refused, Err(MembershipError::NoHeir { node, .. }) if node == behind),
+        "{refused:?}"
+    );
+    commit(cluster.shard(leader), one(&accounts, 400, 400)).unwrap();
+    assert_eq!(cluster.shard(leader).lock_epoch(), epoch);
+    // Once it has caught up it takes the lead.
+    cluster.net.heal();
+    wait_for("the replica to lead", || {
+        let _ = cluster.shard(leader).move_leader(behind);
+        std::thread::sleep(Duration::from_millis(300));
+        cluster.shard(behind).status().is_leader.then_some(())
+    });
+}
+
 /// An index is filled when its definition is applied, which is the work of a moment for none of the replicas.
 #[test]
 fn the_lead_stays_where_it_is_while_an_index_is_made() {
@@ -156,7 +185,7 @@ fn a_leader_that_is_cut_off_commits_nothing_and_says_so_in_time() {
             if leader == old {
                 return (shard.lock_epoch() != epoch && shard.status().is_leader).then_some(());
             }
-            cluster.shard(leader).move_leader(old);
+            let _ = cluster.shard(leader).move_leader(old);
             std::thread::sleep(Duration::from_millis(300));
             None
         });

@@ -664,7 +664,7 @@ impl World {
     /// As an operator does.
     pub fn move_leader(&self, from: u32, to: u32) {
         self.ask(from, move |shard| {
-            shard.move_leader(to);
+            drop(shard.move_leader(to));
             std::future::ready(())
         });
     }

@@ -224,8 +224,12 @@ impl Cluster {
         if let Err(reason) = self.may_lead(to) {
             return now(Response::Refused { reason });
         }
-        shard.move_leader(to);
-        now(Response::Done)
+        now(match shard.move_leader(to) {
+            Ok(()) => Response::Done,
+            Err(error) => Response::Refused {
+                reason: error.to_string(),
+            },
+        })
     }
 
     /// Otherwise the error is for a person.

@@ -41,7 +41,7 @@ impl Cluster {
         let Some(shard) = self.shard.get() else {
             return Err("the node is starting".to_owned());
         };
-        shard.move_leader(to);
+        shard.move_leader(to).map_err(|error| error.to_string())?;
         self.see_lead(to).await
     }
 
