@@ -9,6 +9,7 @@
 //! of its own, "there is a match". It is determined by all that the ON condition reads of the other side, and by any column that is
 //! NULL in added rows only; rules that the added rows break have it among what they need.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use sql_expr::{CompareOp, Expr, ExprKind, InItems, SubqueryKind};
@@ -32,7 +33,7 @@ struct Rule {
 }
 
 /// What becomes of a rule where an outer join adds rows of NULLs to the rows that it is about.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum NullRows {
     /// It holds for them, too.
     Fit,
@@ -122,10 +123,8 @@ impl Facts {
         } else if !has_tables {
             self.rules.add(Vec::new(), columns.clone(), NullRows::Told);
         }
-        Dependences {
-            rules: self.rules,
-            columns,
-        }
+        let (rules, columns) = self.rules.of_columns(columns);
+        Dependences { rules, columns }
     }
 
     fn add_tree(&mut self, scope: &QueryScope<'_, '_, '_>, tree: &FromTree, place: Place<'_>) {
@@ -400,7 +399,95 @@ enum Side {
     Other,
 }
 
+/// Of more rules between the columns of a query those around it know nothing: queries in queries would double them at each level.
+const RULES_MOST: usize = 1024;
+
 impl Rules {
+    /// Those that say something of these columns to who knows nothing else of these rows, over terms of their own, and the columns' terms.
+    fn of_columns(mut self, mut columns: Vec<usize>) -> (Rules, Vec<usize>) {
+        let equal = self.equal_terms();
+        let one_of = |term: usize| equal.get(&term).copied().unwrap_or(term);
+        columns.iter_mut().for_each(|term| *term = one_of(*term));
+        for rule in &mut self.rules {
+            governor::pause();
+            for terms in [&mut rule.from, &mut rule.to] {
+                terms.iter_mut().for_each(|term| *term = one_of(*term));
+                terms.sort_unstable();
+                terms.dedup();
+            }
+        }
+        let reached = self.closure(columns.iter().copied());
+        self.rules
+            .retain(|rule| rule.from.iter().all(|term| reached.contains(term)));
+        let wanted = self.leading_to(&columns);
+        let mut seen = HashSet::new();
+        self.rules.retain_mut(|rule| {
+            governor::pause();
+            let Rule { from, to, null_rows } = rule;
+            to.retain(|term| wanted.contains(term) && from.binary_search(term).is_err());
+            !to.is_empty() && seen.insert((from.clone(), to.clone(), *null_rows))
+        });
+        if self.rules.len() > RULES_MOST {
+            self.rules.clear();
+        }
+        let mut numbers = HashMap::new();
+        let mut number = |term: &mut usize| {
+            let next = numbers.len();
+            *term = *numbers.entry(*term).or_insert(next);
+        };
+        columns.iter_mut().for_each(&mut number);
+        for rule in &mut self.rules {
+            rule.from.iter_mut().chain(&mut rule.to).for_each(&mut number);
+        }
+        self.terms = numbers.len();
+        (self, columns)
+    }
+
+    /// Terms that determine each other, whatever rows are added: each, and the one that stands for all of them.
+    fn equal_terms(&self) -> HashMap<usize, usize> {
+        let single = |rule: &Rule| match (&rule.from[..], &rule.to[..]) {
+            (&[from], &[to]) if rule.null_rows == NullRows::Fit => Some((from, to)),
+            _ => None,
+        };
+        let pairs: HashSet<(usize, usize)> = self.rules.iter().filter_map(single).collect();
+        let mut neighbours: HashMap<usize, Vec<usize>> = HashMap::new();
+        for &(from, to) in pairs.iter().filter(|(from, to)| pairs.contains(&(*to, *from))) {
+            neighbours.entry(from).or_default().push(to);
+        }
+        let mut equal = HashMap::new();
+        for &first in neighbours.keys() {
+            let mut open = vec![first];
+            while let Some(term) = open.pop() {
+                governor::pause();
+                if let Entry::Vacant(place) = equal.entry(term) {
+                    place.insert(first);
+                    open.extend(&neighbours[&term]);
+                }
+            }
+        }
+        equal
+    }
+
+    /// These, and all that something of them may follow from.
+    fn leading_to(&self, columns: &[usize]) -> HashSet<usize> {
+        let mut rules_to: HashMap<usize, Vec<&Rule>> = HashMap::new();
+        for rule in &self.rules {
+            rule.to
+                .iter()
+                .for_each(|term| rules_to.entry(*term).or_default().push(rule));
+        }
+        let mut wanted = HashSet::new();
+        let mut open = columns.to_vec();
+        while let Some(term) = open.pop() {
+            governor::pause();
+            if wanted.insert(term) {
+                let rules = rules_to.get(&term).into_iter().flatten();
+                open.extend(rules.flat_map(|rule| &rule.from));
+            }
+        }
+        wanted
+    }
+
     fn add_term(&mut self) -> usize {
         self.terms += 1;
         self.terms - 1
