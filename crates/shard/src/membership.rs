@@ -224,17 +224,37 @@ pub(crate) fn check_heir(raft: &Raft, known: &[Replica], node: u32) -> Result<()
     if known.iter().any(is_witness) {
         return no("it is a witness");
     }
+    match has_nearly_all(raft, id) {
+        Some(false) => no("it lacks too much of the log, and is catching up"),
+        Some(true) | None => Ok(()),
+    }
+}
+
+/// Whether a replica lacks no more of the log than comes over in a moment. A leader that has just begun does not know: `None`. One that follows
+/// knows of nobody, and takes it for granted.
+fn has_nearly_all(raft: &Raft, id: u64) -> Option<bool> {
     let metrics = raft.metrics();
     let metrics = metrics.borrow_watched();
-    // Unless this one leads, it knows of nobody.
     let Some(reached) = &metrics.replication else {
-        return Ok(());
+        return Some(true);
     };
-    let has = reached.get(&id).and_then(|matched| matched.as_ref());
-    match has.is_some_and(|has| is_close(has.index, metrics.last_log_index.unwrap_or(0))) {
-        true => Ok(()),
-        false => no("it lacks too much of the log, and is catching up"),
-    }
+    let matched = reached.get(&id)?.as_ref()?;
+    Some(is_close(matched.index, metrics.last_log_index.unwrap_or(0)))
+}
+
+/// As [`check_heir`] has left open: until the replica has said how far it is. False: it lacks too much, or says nothing.
+pub(crate) async fn heir_has_nearly_all(raft: &Raft, node: u32) -> bool {
+    let said = async {
+        let mut changes = raft.metrics();
+        loop {
+            match has_nearly_all(raft, u64::from(node)) {
+                Some(has) => return has,
+                None if changes.changed().await.is_err() => return false,
+                None => {}
+            }
+        }
+    };
+    tokio::time::timeout(HEARD_OF_WITHIN, said).await.unwrap_or(false)
 }
 
 /// Lets a replica go: it votes no more, and is sent nothing.

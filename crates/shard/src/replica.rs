@@ -450,13 +450,21 @@ impl Replica {
     pub fn move_leader(&self, to: u32) -> Result<(), MembershipError> {
         let raft = self.raft.clone();
         membership::check_heir(&raft, &self.replicas(), to)?;
-        // From here on it answers nothing without asking the others. It may be about to lead, and has no locks to give yet.
-        let next = || raft.metrics().borrow_watched().current_term + 1;
-        let offered = leader::leading_term(&raft).unwrap_or_else(next);
-        if self.lock_epoch() != NO_EPOCH || !failpoints::goes_wrong("lease.term") {
-            self.shared.lease.offer(offered);
-        }
+        let shared = self.shared.clone();
         self.runtime.spawn(async move {
+            if !membership::heir_has_nearly_all(&raft, to).await {
+                tracing::warn!(
+                    node = to,
+                    "it lacks too much of the log, or says nothing: the lead stays here"
+                );
+                return;
+            }
+            // From here on it answers nothing without asking the others. It may be about to lead, and has no locks to give yet.
+            let next = || raft.metrics().borrow_watched().current_term + 1;
+            let offered = leader::leading_term(&raft).unwrap_or_else(next);
+            if shared.lock_epoch.load(Ordering::Acquire) != NO_EPOCH || !failpoints::goes_wrong("lease.term") {
+                shared.lease.offer(offered);
+            }
             // A replica that is going away leads no more, either.
             let _ = raft.trigger().transfer_leader(to.into()).await;
         });

@@ -100,7 +100,7 @@ pub const BUGS: &[Bug] = &[
         1,
         "locks are given before the entries of earlier terms are applied",
     ),
-    bug("lead.locks", 12, "locks of an earlier lead are good in the next").often(Fault::PingPong),
+    bug("lead.locks", 2, "locks of an earlier lead are good in the next").often(Fault::PingPong),
     bug("apply.term", 2, "a commit under the locks of another term is applied").often(Fault::PingPong),
     bug(
         "apply.order",
@@ -132,7 +132,7 @@ pub const BUGS: &[Bug] = &[
     .often(Fault::Breaks),
     bug(
         "outcome.stale",
-        53,
+        55,
         "who has led before a commit was made, and led anew, says that it was not made",
     )
     .often(Fault::PingPong),
