@@ -221,27 +221,12 @@ impl Cluster {
         if !shard.status().is_leader {
             return now(Response::NotLeader { leader: self.leader() });
         }
-        if let Err(reason) = self.may_lead(to) {
-            return now(Response::Refused { reason });
-        }
         now(match shard.move_leader(to) {
             Ok(()) => Response::Done,
             Err(error) => Response::Refused {
                 reason: error.to_string(),
             },
         })
-    }
-
-    /// Otherwise the error is for a person.
-    pub(super) fn may_lead(&self, node: u32) -> Result<(), String> {
-        let replicas = self.shard.get().map(|shard| shard.replicas()).unwrap_or_default();
-        match replicas.iter().find(|replica| replica.node == node) {
-            Some(replica) if replica.member.role == Role::Witness => {
-                Err(format!("node {node} is a witness: it has no rows, and leads nobody"))
-            }
-            Some(replica) if replica.votes => Ok(()),
-            _ => Err(format!("node {node} is no voter of the cluster")),
-        }
     }
 
     pub(super) fn changed(

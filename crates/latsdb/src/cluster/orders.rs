@@ -84,6 +84,18 @@ impl Cluster {
         }
     }
 
+    /// As far as this node knows; the one that leads looks at the rest. The error is for a person.
+    fn may_lead(&self, node: u32) -> Result<(), String> {
+        let replicas = self.shard.get().map(|shard| shard.replicas()).unwrap_or_default();
+        match replicas.iter().find(|replica| replica.node == node) {
+            Some(replica) if replica.member.role == Role::Witness => {
+                Err(format!("node {node} is a witness: it has no rows, and leads nobody"))
+            }
+            Some(replica) if replica.votes => Ok(()),
+            _ => Err(format!("node {node} is no voter of the cluster")),
+        }
+    }
+
     /// `latsdb admin remove-node`
     pub async fn order_removal(&self, node: u32) -> Result<String, String> {
         if self.leader().is_some_and(|(leader, _)| leader == node) {
