@@ -171,12 +171,16 @@ impl<'a> RowChanger<'a> {
 
     /// The same where the statement decides whether NULL is bent.
     pub fn reassign_bent(&self, column: usize, value: Value, is_bent: bool) -> SqlResult<Value> {
-        let definition = &self.table.def.columns[column];
         if value.is_null() && self.has_triggers(TriggerTiming::Before, TriggerEvent::Update) {
             // They may set another value, and are asked first.
             return Ok(value);
         }
-        match value.is_null() && !definition.nullable {
+        self.assign_bent(column, value, is_bent)
+    }
+
+    /// As [`Self::assign`], but for NULL where the column cannot have it.
+    fn assign_bent(&self, column: usize, value: Value, is_bent: bool) -> SqlResult<Value> {
+        match value.is_null() && !self.table.def.columns[column].nullable {
             true => self.bend_null(column, is_bent),
             false => self.assign(column, value),
         }
@@ -227,10 +231,7 @@ impl<'a> RowChanger<'a> {
                 continue;
             }
             let value = generated.expr.eval(old, self.ctx)?;
-            let read = match value.is_null() && !definition.nullable {
-                true => self.bend_null(generated.column, self.ignore),
-                false => self.assign(generated.column, value),
-            };
+            let read = self.assign_bent(generated.column, value, self.ignore);
             read.map_err(|error| match error.kind() {
                 // It is stored nowhere.
                 ErrorKind::DataTooLong => {
@@ -293,12 +294,8 @@ impl<'a> RowChanger<'a> {
             }
             let told = self.ctx.with_warnings(|warnings| warnings.iter().len());
             let value = generated.expr.eval(values, self.ctx);
-            let definition = &self.table.def.columns[column];
-            let value = value.and_then(|value| match value.is_null() && !definition.nullable {
-                true => self.bend_null(column, self.ignore),
-                false => self.assign(column, value),
-            });
-            if definition.hidden {
+            let value = value.and_then(|value| self.assign_bent(column, value, self.ignore));
+            if self.table.def.columns[column].hidden {
                 let word = |error| self.told_of_index(column, error);
                 self.ctx.with_warnings(|warnings| warnings.reword(told, word));
             }
