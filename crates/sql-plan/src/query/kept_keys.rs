@@ -6,6 +6,8 @@
 use sql_expr::{Expr, ExprKind};
 use types::Value;
 
+use super::rollup::{in_slot, name_of};
+
 /// Where such keys are in the wide row.
 #[derive(Debug, Default)]
 pub struct KeptKeys {
@@ -17,7 +19,7 @@ pub struct KeptKeys {
 struct KeptKey {
     /// Its place among the keys.
     key: usize,
-    printed: String,
+    name: String,
     /// The item that it is. Another one of the same text is computed on its own.
     item: Option<usize>,
 }
@@ -26,10 +28,10 @@ impl KeptKeys {
     /// Their slots begin at `offset`. `named` has the items that GROUP BY names.
     pub fn of(keys: &[Expr], named: &[Option<usize>], items: &[Expr], offset: usize) -> KeptKeys {
         let kept = |(key, expr): (usize, &Expr)| {
-            let printed = expr.to_string();
-            let same = || items.iter().position(|item| item.to_string() == printed);
+            let name = name_of(expr);
+            let same = || items.iter().position(|item| name_of(item) == name);
             let item = named[key].or_else(same);
-            KeptKey { key, printed, item }
+            KeptKey { key, name, item }
         };
         let volatile = keys.iter().enumerate().filter(|(_, key)| key.is_volatile());
         KeptKeys {
@@ -54,7 +56,7 @@ impl KeptKeys {
     pub fn replace<'e>(&self, items: &mut [Expr], others: impl Iterator<Item = &'e mut Expr>) {
         for (slot, kept) in (self.offset..).zip(&self.keys) {
             if let Some(item) = kept.item.and_then(|item| items.get_mut(item)) {
-                *item = read(slot, kept, item);
+                *item = in_slot(slot, item);
             }
         }
         if self.keys.is_empty() {
@@ -65,21 +67,12 @@ impl KeptKeys {
                 if matches!(node.kind, ExprKind::Column(_) | ExprKind::Literal(_)) {
                     return;
                 }
-                let printed = node.to_string();
-                let found = (self.offset..)
-                    .zip(&self.keys)
-                    .find(|(_, kept)| kept.printed == printed);
-                if let Some((slot, kept)) = found {
-                    *node = read(slot, kept, node);
+                let name = name_of(node);
+                let found = (self.offset..).zip(&self.keys).find(|(_, kept)| kept.name == name);
+                if let Some((slot, _)) = found {
+                    *node = in_slot(slot, node);
                 }
             });
         }
-    }
-}
-
-fn read(slot: usize, kept: &KeptKey, expr: &Expr) -> Expr {
-    Expr {
-        coercibility: expr.coercibility,
-        ..Expr::column(slot, kept.printed.as_str(), expr.ty.clone())
     }
 }

@@ -50,15 +50,14 @@ impl Rollup {
 
     /// Lets an item that GROUP BY names read the slot of its key.
     pub fn replace_with_key(self, item: &mut Expr, key: usize) {
-        let ty = SqlType {
-            nullable: true,
-            ..item.ty.clone()
-        };
-        *item = Expr {
-            coercibility: item.coercibility,
-            ty,
-            ..Expr::column(self.value_slot(key), name_of(item).as_str(), item.ty.clone())
-        };
+        *item = self.value_of(key, item);
+    }
+
+    fn value_of(self, key: usize, expr: &Expr) -> Expr {
+        let mut value = in_slot(self.value_slot(key), expr);
+        // Sums of all groups have NULL there.
+        value.ty.nullable = true;
+        value
     }
 
     /// Lets an expression over groups read the slots of the keys; 3602 for another argument of GROUPING.
@@ -71,18 +70,10 @@ impl Rollup {
             let known = |(key, known): (&Expr, &String)| !is_number(key) && *known == name;
             keys.iter().zip(&names).position(known)
         };
-        let as_key = |key: usize, node: &Expr| Expr {
-            coercibility: node.coercibility,
-            ty: SqlType {
-                nullable: true,
-                ..node.ty.clone()
-            },
-            ..Expr::column(self.value_slot(key), names[key].as_str(), node.ty.clone())
-        };
         let whole = name_of(expr);
         let mut pairs = keys.iter().zip(&names);
         if let Some(key) = pairs.position(|(key, known)| is_number(key) && *known == whole) {
-            *expr = as_key(key, expr);
+            *expr = self.value_of(key, expr);
             return Ok(());
         }
         let mut wrong = None;
@@ -97,7 +88,7 @@ impl Rollup {
                     }
                 }
             } else if let Some(key) = key_of(node) {
-                *node = as_key(key, node);
+                *node = self.value_of(key, node);
             } else if !matches!(node.kind, ExprKind::Column(_) | ExprKind::Literal(_)) {
                 // Its operands may be NULL now.
                 node.ty.nullable = true;
@@ -110,8 +101,16 @@ impl Rollup {
     }
 }
 
-/// What makes an expression the same as another. Each parameter is one of its own.
-fn name_of(expr: &Expr) -> String {
+/// An expression that is computed already, and in a slot of the wide row.
+pub(super) fn in_slot(slot: usize, expr: &Expr) -> Expr {
+    Expr {
+        coercibility: expr.coercibility,
+        ..Expr::column(slot, name_of(expr).as_str(), expr.ty.clone())
+    }
+}
+
+/// What makes an expression the same as another, also when parts of both are in slots. Each parameter is one of its own.
+pub(super) fn name_of(expr: &Expr) -> String {
     let mut name = expr.to_string();
     expr.walk(&mut |node| {
         if let ExprKind::Param(number) = node.kind {

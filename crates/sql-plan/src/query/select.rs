@@ -200,14 +200,14 @@ fn plan_select(
         windows: &windows,
     };
     let mut dependences = Dependences::default();
-    if planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY)
-        && (is_grouped || planner.views.nesting.is_inside())
-    {
+    // Only a query around this one asks what its columns determine of each other.
+    let is_inside = planner.views.nesting.is_inside();
+    if planner.ctx.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) && (is_grouped || is_inside) {
         let facts = Facts::new(scope, tree.as_ref(), &conditions, width + aggregates.len());
         if is_grouped {
             check_full_group_by(scope, &keys, &facts, &shown, !select.group_by.is_empty())?;
         }
-        if !select.rollup {
+        if is_inside && !select.rollup {
             let keys = is_grouped.then_some(keys.as_slice());
             dependences = facts.into_dependences(&items, keys, tree.is_some());
         }
