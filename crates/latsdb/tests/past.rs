@@ -82,20 +82,25 @@ fn the_past_gives_way_to_writes() {
         "INSERT INTO test.t VALUES (1, REPEAT('x', 500000)), (2, REPEAT('x', 500000))",
     );
     let then = rows(&mut client, "SELECT NOW(6)").remove(0);
+    // Of the time that is kept the changes are a small part.
+    std::thread::sleep(Duration::from_secs(2));
+    let mut most = 0;
     for round in 0..150 {
         rows(
             &mut client,
             &format!("UPDATE test.t SET b = CONCAT('{round} ', REPEAT('y', 500000))"),
         );
+        most = most.max(status(&mut client, "Past_bytes"));
     }
     assert_eq!(
         code(&mut client, &format!("SELECT a FROM test.t AS OF TIMESTAMP '{then}'")),
         9006
     );
     assert!(
-        status(&mut client, "Past_bytes") <= 24 << 20,
-        "an eighth of the limit, and what waits to be collected"
+        most <= 28 << 20,
+        "{most} bytes: half as much again as an eighth of the limit, and what waits to be collected"
     );
+    std::thread::sleep(Duration::from_millis(2));
     let readable = status(&mut client, "Past_readable_ms");
     assert!(readable > 0);
 }

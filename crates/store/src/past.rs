@@ -48,12 +48,16 @@ impl Past {
         }
     }
 
-    /// Which part of the time that is kept has to be given up, if one has: a half, an eighth…
+    /// Which part of the time that is kept has to be given up, if one has: an eighth, a half, all. What has been changed lately may take more
+    /// than all of the time before it, so the further they are above what they may take, the larger the part.
     pub(crate) fn to_give_up(&self, memory: &MemoryBudget) -> Option<u64> {
+        let allowed = Past::bytes_allowed(memory);
         match self.bytes() {
             0 => None,
+            bytes if bytes > allowed / 2 * 3 => Some(1),
+            bytes if bytes > allowed / 4 * 5 => Some(2),
             _ if memory.used() > memory.limit() / 8 * EIGHTHS_IN_USE => Some(2),
-            bytes => (bytes > Past::bytes_allowed(memory)).then_some(8),
+            bytes => (bytes > allowed).then_some(8),
         }
     }
 }
