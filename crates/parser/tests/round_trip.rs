@@ -265,7 +265,9 @@ fn functions(inner: BoxedStrategy<Expr>) -> impl Strategy<Value = Expr> + use<> 
                 Expr::Aggregate(Box::new(Aggregate { function, distinct, args, order_by, separator, over: None }))
             }
         ),
-        1 => (vec(inner.clone(), 1..4), over(inner.clone())).prop_map(|(args, over)| {
+        1 => (inner.clone(), option::of((count(), option::of(inner.clone()))), over(inner.clone())).prop_map(|(value, rest, over)| {
+            let (count, default) = rest.unzip();
+            let args = [Some(value), count, default.flatten()].into_iter().flatten().collect();
             Expr::Window(Box::new(WindowCall { function: WindowFn::Lag, args, ignore_nulls: false, from_last: false, over }))
         }),
         2 => (option::of(inner.clone()), whens, option::of(inner.clone())).prop_map(|(operand, whens, otherwise)| {
@@ -292,6 +294,14 @@ fn order_item(inner: BoxedStrategy<Expr>) -> impl Strategy<Value = OrderItem> + 
     (inner, any::<bool>()).prop_map(|(expr, descending)| OrderItem { expr, descending })
 }
 
+/// How far LAG looks: a number or a variable.
+fn count() -> impl Strategy<Value = Expr> {
+    prop_oneof![
+        any::<u64>().prop_map(|number| Expr::Literal(Literal::Int(number))),
+        plain_ident().prop_map(|name| Expr::Column(Box::new(ColumnName::bare(name)))),
+    ]
+}
+
 fn over(inner: BoxedStrategy<Expr>) -> impl Strategy<Value = Over> + use<> {
     let bound = |inner: BoxedStrategy<Expr>| {
         prop_oneof![
@@ -306,6 +316,9 @@ fn over(inner: BoxedStrategy<Expr>) -> impl Strategy<Value = Over> + use<> {
         bound(inner.clone()),
         option::of(bound(inner.clone())),
     )
+        .prop_filter("what follows is behind BETWEEN", |(_, start, end)| {
+            end.is_some() || !matches!(start, FrameBound::Following(_))
+        })
         .prop_map(|(unit, start, end)| Frame {
             unit,
             start,

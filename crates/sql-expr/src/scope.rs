@@ -21,6 +21,8 @@ pub enum Clause {
     GroupBy,
     Having,
     OrderBy,
+    WindowPartition,
+    WindowOrder,
     Values,
     /// The document of JSON_TABLE.
     TableFunction,
@@ -35,6 +37,8 @@ impl Clause {
             Clause::GroupBy => "group statement",
             Clause::Having => "having clause",
             Clause::OrderBy => "order clause",
+            Clause::WindowPartition => "window partition by",
+            Clause::WindowOrder => "window order by",
             Clause::TableFunction => "a table function argument",
         }
     }

@@ -105,7 +105,12 @@ impl Parser<'_> {
                 }
                 self.expect_tok(Tok::Comma)?;
             }
-            args.push(self.expr()?);
+            let is_count = match function {
+                WindowFn::Ntile => args.is_empty(),
+                WindowFn::Lead | WindowFn::Lag => args.len() == 1,
+                _ => false,
+            };
+            args.push(if is_count { self.window_count()? } else { self.expr()? });
         }
         self.expect_tok(Tok::RParen)?;
         let mut from_last = false;
@@ -125,6 +130,15 @@ impl Parser<'_> {
             from_last,
             over,
         })))
+    }
+
+    /// How many rows or parts: the same for all rows, a number or a variable.
+    fn window_count(&mut self) -> PResult<Expr> {
+        match self.kind() {
+            Tok::Integer | Tok::Param | Tok::AtName => self.expr_at(level::SIMPLE),
+            _ if self.at_ident() => self.expr_at(level::SIMPLE),
+            _ => Err(self.unexpected()),
+        }
     }
 
     #[inline(never)]
@@ -170,11 +184,12 @@ impl Parser<'_> {
     #[inline(never)]
     fn frame(&mut self, unit: FrameUnit) -> PResult<Frame> {
         let (start, end) = if self.eat(Kw::BETWEEN) {
-            let start = self.frame_bound()?;
+            let sides = [Kw::PRECEDING, Kw::FOLLOWING];
+            let start = self.frame_bound(&sides)?;
             self.expect(Kw::AND)?;
-            (start, Some(self.frame_bound()?))
+            (start, Some(self.frame_bound(&sides)?))
         } else {
-            (self.frame_bound()?, None)
+            (self.frame_bound(&[Kw::PRECEDING])?, None)
         };
         let mut exclude = None;
         if self.eat(Kw::EXCLUDE) {
@@ -199,9 +214,9 @@ impl Parser<'_> {
         })
     }
 
-    fn frame_bound(&mut self) -> PResult<FrameBound> {
+    fn frame_bound(&mut self, sides: &[Kw]) -> PResult<FrameBound> {
         if self.eat(Kw::UNBOUNDED) {
-            return Ok(match self.expect_any(&[Kw::PRECEDING, Kw::FOLLOWING])? {
+            return Ok(match self.expect_any(sides)? {
                 Kw::PRECEDING => FrameBound::UnboundedPreceding,
                 _ => FrameBound::UnboundedFollowing,
             });
@@ -218,7 +233,7 @@ impl Parser<'_> {
             Tok::Integer | Tok::Decimal | Tok::Float | Tok::Param => FrameOffset::Rows(self.expr_at(level::SIMPLE)?),
             _ => return Err(self.unexpected()),
         };
-        Ok(match self.expect_any(&[Kw::PRECEDING, Kw::FOLLOWING])? {
+        Ok(match self.expect_any(sides)? {
             Kw::PRECEDING => FrameBound::Preceding(offset),
             _ => FrameBound::Following(offset),
         })

@@ -7,7 +7,8 @@
 //! * [`scope`]: what names mean, [`full_text`]: those in searches; [`common`]: what WITH gives names to;
 //! * [`from`]: table references into a tree of joins; [`join`]: the order of joins and the access to each table;
 //!   [`json_table`]: tables out of documents;
-//! * [`select`]: one SELECT; [`dependence`]: which columns its groups determine; [`window`]: window functions;
+//! * [`select`]: one SELECT; [`dependence`]: which columns its groups determine; [`window`]: window functions,
+//!   [`named_windows`]: what they are over;
 //! * [`change`]: UPDATE and DELETE over several tables;
 //! * this file: set operations, VALUES, LIMIT, subqueries.
 
@@ -20,6 +21,7 @@ mod full_text;
 mod join;
 mod json_table;
 mod kept_keys;
+mod named_windows;
 mod outer_aggregates;
 mod read_items;
 mod rollup;

@@ -13,6 +13,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::aliases::{Aliases, Beside, GroupColumns, reads_group};
 use super::common::{CommonTable, CommonTables};
+use super::named_windows::NamedWindows;
 pub use super::scope_table::{BelowView, ScopeTable, TableSource, base_columns};
 pub(super) use super::scope_table::{MERGED_SLOTS, quoted_name};
 use super::window::WindowPlan;
@@ -63,7 +64,7 @@ pub struct QueryScope<'a, 'p, 'o> {
     pub is_grouped: bool,
     pub windows: Option<Vec<WindowPlan>>,
     /// `WINDOW name AS (…)`
-    pub named_windows: Vec<(ast::Ident, ast::WindowSpec)>,
+    pub named_windows: NamedWindows,
     pub clause: Clause,
     outer: Option<&'o mut dyn Scope>,
     correlated: bool,
@@ -94,7 +95,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             aggregates: None,
             is_grouped: false,
             windows: None,
-            named_windows: Vec::new(),
+            named_windows: NamedWindows::default(),
             clause: Clause::FieldList,
             outer,
             correlated: false,
@@ -386,6 +387,10 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             Some(alias) if alias.is_ambiguous => Err(ambiguous_column(name, self.clause)),
             Some(alias) if self.inside_aggregate && self.reads_aggregate(alias.item) => {
                 Err(ErrorKind::InvalidGroupFuncUse.into())
+            }
+            Some(alias) if self.clause == Clause::Having && alias.item.has_window() => {
+                let kind = ErrorKind::WindowInvalidUseOfAlias;
+                Err(SqlError::new(kind, &[&name.name.as_str()]))
             }
             Some(alias) => Ok(Some(alias.item.clone())),
         }

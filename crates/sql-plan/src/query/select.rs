@@ -20,10 +20,11 @@ use super::dependence::{Dependences, Facts, printed};
 use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
 use super::kept_keys::KeptKeys;
+use super::named_windows::NamedWindows;
 use super::read_items::ReadItems;
 use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
 use super::scope::{BelowView, QueryScope, ScopeTable, TableSource, is_unknown_column};
-use super::window::{WindowPlan, replace_windows};
+use super::window::{WindowPlan, check_unused_windows, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
 use crate::access::{OrderWish, RangeSpec};
 use crate::planner::Planner;
@@ -136,7 +137,7 @@ fn plan_select(
         conditions => conditions,
     };
     let width = scope.width();
-    scope.named_windows = select.windows.clone();
+    scope.named_windows = NamedWindows::new(&select.windows)?;
     let (mut tree, shown) = match from {
         Some((tree, shown)) => (Some(tree), shown),
         None => (None, Vec::new()),
@@ -163,10 +164,14 @@ fn plan_select(
     scope.set_group_columns(keys.iter().filter_map(Expr::as_column).collect());
     scope.clause = Clause::Having;
     scope.prefers_aliases = true;
+    // Groups are chosen before the first window.
+    let windows = scope.windows.take();
     let mut having = match &select.having {
         None => None,
         Some(having) => Some(binder(scope).bind_condition(having)?),
     };
+    check_unused_windows(scope)?;
+    scope.windows = windows;
     scope.clause = Clause::OrderBy;
     let mut order = Vec::with_capacity(query.order_by.len());
     let aggregates = |scope: &QueryScope<'_, '_, '_>| scope.aggregates.as_ref().map_or(0, Vec::len);

@@ -1,10 +1,12 @@
 //! Window functions: bound to what the executor computes per partition.
 
 use parser::ast::{self, DateOp, FrameBound, FrameUnit, Over, WindowFn};
+use sql_expr::scope::Clause;
 use sql_expr::sort::SortKey;
 use sql_expr::{AggregateCall, AggregateFunction, ArithmeticOp, Binder, CompareOp, Expr, ExprKind};
 use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
+use super::named_windows::UNNAMED;
 use super::scope::QueryScope;
 
 /// One window function of a query block.
@@ -122,10 +124,16 @@ pub fn bind_window(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlR
         scope.windows.take()
     };
     let Some(mut windows) = allowed else {
-        return Err(SqlError::new(
-            ErrorKind::WindowInvalidUse,
-            &[&call.to_string().split('(').next().unwrap_or_default()],
-        ));
+        return Err(match &scope.named_windows.bound {
+            Some(window) => SqlError::new(ErrorKind::WindowNested, &[window]),
+            None => {
+                let name = call.to_string().to_lowercase();
+                SqlError::new(
+                    ErrorKind::WindowInvalidUse,
+                    &[&name.split('(').next().unwrap_or_default()],
+                )
+            }
+        });
     };
     let bound = bind_call(scope, call);
     let result = bound.map(|plan| {
@@ -160,6 +168,7 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
             if window.from_last {
                 return Err(SqlError::not_supported("FROM LAST"));
             }
+            check_count(window)?;
             let mut args = bind_all(scope, &window.args)?.into_iter();
             let mut first = || {
                 args.next()
@@ -188,9 +197,15 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
                     (WindowKind::LastValue(value), ty)
                 }
                 WindowFn::NthValue => {
-                    let value = first()?;
+                    let (value, place) = (first()?, first()?);
+                    let is_no_place = place
+                        .as_literal()
+                        .is_some_and(|value| !matches!(value, Value::Int(1..) | Value::UInt(1..)));
+                    if !place.is_constant() || is_no_place {
+                        return Err(SqlError::new(ErrorKind::WrongArguments, &[&"nth_value"]));
+                    }
                     let ty = nullable(&value);
-                    (WindowKind::NthValue(value, first()?), ty)
+                    (WindowKind::NthValue(value, place), ty)
                 }
                 WindowFn::Lead | WindowFn::Lag => {
                     let value = first()?;
@@ -216,34 +231,16 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
         _ => return Err(SqlError::internal("only calls with OVER are bound here")),
     };
     let over = over.ok_or_else(|| SqlError::internal("a window function has an OVER clause"))?;
-    let spec = resolve(scope, over)?;
+    let spec = scope.named_windows.spec_of(over)?;
     let name = match over {
         Over::Name(name) => name.as_str(),
-        Over::Spec(_) => "<unnamed window>",
+        Over::Spec(_) => UNNAMED,
     };
-    let by_position = |item: &ast::OrderItem| matches!(item.expr, ast::Expr::Literal(ast::Literal::Int(_)));
-    if spec.partition_by.iter().chain(&spec.order_by).any(by_position) {
-        return Err(SqlError::new(ErrorKind::WindowIllegalOrderBy, &[&name]));
-    }
-    let partition = spec
-        .partition_by
-        .iter()
-        .map(|item| item.expr.clone())
-        .collect::<Vec<_>>();
-    let partition = bind_all(scope, &partition)?;
-    let mut order = Vec::with_capacity(spec.order_by.len());
-    for item in &spec.order_by {
-        let expr = bind_all(scope, std::slice::from_ref(&item.expr))?.remove(0);
-        order.push(SortKey {
-            expr,
-            descending: item.descending,
-        });
-    }
-    let frame = spec
-        .frame
-        .as_ref()
-        .map(|frame| bind_frame(scope, name, frame, &order))
-        .transpose()?;
+    let WindowOrder {
+        partition,
+        order,
+        frame,
+    } = bind_spec(scope, name, &spec)?;
     Ok(WindowPlan {
         name: name.to_owned(),
         kind,
@@ -255,46 +252,80 @@ fn bind_call(scope: &mut QueryScope<'_, '_, '_>, call: &ast::Expr) -> SqlResult<
     })
 }
 
-fn bind_all(scope: &mut QueryScope<'_, '_, '_>, trees: &[ast::Expr]) -> SqlResult<Vec<Expr>> {
-    let (ctx, options) = (scope.planner.ctx, scope.planner.options());
-    trees
-        .iter()
-        .map(|tree| Binder::new(scope, ctx, options).bind(tree))
-        .collect()
+/// How many rows or parts is no column's to say: a name means a variable of the routine.
+fn check_count(window: &ast::WindowCall) -> SqlResult<()> {
+    let count = match window.function {
+        WindowFn::Ntile => window.args.first(),
+        WindowFn::Lead | WindowFn::Lag => window.args.get(1),
+        _ => None,
+    };
+    match count {
+        Some(ast::Expr::Column(name)) => Err(SqlError::new(ErrorKind::SpUndeclaredVar, &[&name.name.as_str()])),
+        _ => Ok(()),
+    }
 }
 
-/// A window by name or as written, completed by the named one that it begins with.
-fn resolve(scope: &QueryScope<'_, '_, '_>, over: &Over) -> SqlResult<ast::WindowSpec> {
-    let named = |name: &ast::Ident| {
-        let found = scope.named_windows.iter().find(|(known, _)| known.is(name));
-        found
-            .map(|(_, spec)| spec.clone())
-            .ok_or_else(|| SqlError::new(ErrorKind::WindowNoSuchWindow, &[&name.as_str()]))
-    };
-    let mut spec = match over {
-        Over::Name(name) => named(name)?,
-        Over::Spec(spec) => spec.clone(),
-    };
-    // Each step takes the base's clauses; a chain cannot be longer than there are windows.
-    for _ in 0..=scope.named_windows.len() {
-        let Some(base) = spec.base.take() else { break };
-        let base = named(&base)?;
-        spec = ast::WindowSpec {
-            base: base.base,
-            partition_by: if base.partition_by.is_empty() {
-                spec.partition_by
-            } else {
-                base.partition_by
-            },
-            order_by: if spec.order_by.is_empty() {
-                base.order_by
-            } else {
-                spec.order_by
-            },
-            frame: spec.frame.or(base.frame),
-        };
+/// Binds the windows that no function is over yet: what is wrong in them is an error all the same.
+pub fn check_unused_windows(scope: &mut QueryScope<'_, '_, '_>) -> SqlResult<()> {
+    let named = std::mem::take(&mut scope.named_windows.windows);
+    let checked = named
+        .iter()
+        .filter(|window| !window.is_used)
+        .try_for_each(|window| bind_spec(scope, window.name.as_str(), &window.spec).map(|_| ()));
+    scope.named_windows.windows = named;
+    checked
+}
+
+/// What a window says of the rows, bound.
+struct WindowOrder {
+    partition: Vec<Expr>,
+    order: Vec<SortKey>,
+    frame: Option<Frame>,
+}
+
+fn bind_spec(scope: &mut QueryScope<'_, '_, '_>, name: &str, spec: &ast::WindowSpec) -> SqlResult<WindowOrder> {
+    let by_position = |item: &ast::OrderItem| matches!(item.expr, ast::Expr::Literal(ast::Literal::Int(_)));
+    if spec.partition_by.iter().chain(&spec.order_by).any(by_position) {
+        return Err(SqlError::new(ErrorKind::WindowIllegalOrderBy, &[&name]));
     }
-    Ok(spec)
+    let clause = scope.clause;
+    let around = scope.named_windows.bound.replace(name.to_owned());
+    let bound = (|| {
+        scope.clause = Clause::WindowPartition;
+        let mut partition = Vec::with_capacity(spec.partition_by.len());
+        for item in &spec.partition_by {
+            partition.push(bind_one(scope, &item.expr)?);
+        }
+        scope.clause = Clause::WindowOrder;
+        let mut order = Vec::with_capacity(spec.order_by.len());
+        for item in &spec.order_by {
+            let expr = bind_one(scope, &item.expr)?;
+            order.push(SortKey {
+                expr,
+                descending: item.descending,
+            });
+        }
+        scope.clause = clause;
+        let frame = spec.frame.as_ref();
+        let frame = frame.map(|frame| bind_frame(scope, name, frame, &order)).transpose()?;
+        Ok(WindowOrder {
+            partition,
+            order,
+            frame,
+        })
+    })();
+    scope.clause = clause;
+    scope.named_windows.bound = around;
+    bound
+}
+
+fn bind_one(scope: &mut QueryScope<'_, '_, '_>, tree: &ast::Expr) -> SqlResult<Expr> {
+    let (ctx, options) = (scope.planner.ctx, scope.planner.options());
+    Binder::new(scope, ctx, options).bind(tree)
+}
+
+fn bind_all(scope: &mut QueryScope<'_, '_, '_>, trees: &[ast::Expr]) -> SqlResult<Vec<Expr>> {
+    trees.iter().map(|tree| bind_one(scope, tree)).collect()
 }
 
 fn bind_frame(
@@ -308,6 +339,15 @@ fn bind_frame(
     }
     if frame.unit == FrameUnit::Groups {
         return Err(SqlError::not_supported("GROUPS"));
+    }
+    if frame.start == FrameBound::UnboundedFollowing {
+        return Err(SqlError::new(ErrorKind::WindowFrameStartIllegal, &[&window]));
+    }
+    if frame.end == Some(FrameBound::UnboundedPreceding) {
+        return Err(SqlError::new(ErrorKind::WindowFrameEndIllegal, &[&window]));
+    }
+    if is_backwards(frame) {
+        return Err(SqlError::new(ErrorKind::WindowFrameIllegal, &[&window]));
     }
     let mut edge = |bound: &FrameBound| {
         let (offset, side) = match bound {
@@ -323,7 +363,7 @@ fn bind_frame(
         match (offset, side) {
             (ast::FrameOffset::Interval(..), _) => Err(SqlError::new(ErrorKind::WindowRowsInterval, &[&window])),
             (ast::FrameOffset::Rows(rows), side) => {
-                let rows = bind_all(scope, std::slice::from_ref(rows))?.remove(0);
+                let rows = bind_one(scope, rows)?;
                 Ok(match side {
                     Side::Preceding => FrameEdge::Preceding(rows),
                     Side::Following => FrameEdge::Following(rows),
@@ -338,6 +378,16 @@ fn bind_frame(
         start,
         end,
     })
+}
+
+/// Whether its end comes before its start, whatever the distances are.
+fn is_backwards(frame: &ast::Frame) -> bool {
+    let end = frame.end.as_ref().unwrap_or(&FrameBound::CurrentRow);
+    match &frame.start {
+        FrameBound::CurrentRow => matches!(end, FrameBound::Preceding(_)),
+        FrameBound::Following(_) => matches!(end, FrameBound::CurrentRow | FrameBound::Preceding(_)),
+        _ => false,
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -367,7 +417,7 @@ fn bind_value_edge(
         ast::FrameOffset::Rows(amount) => (amount, None),
         ast::FrameOffset::Interval(amount, unit) => (amount, Some(*unit)),
     };
-    let distance = bind_all(scope, std::slice::from_ref(amount))?.remove(0);
+    let distance = bind_one(scope, amount)?;
     if !distance.is_constant() {
         return refused(ErrorKind::WindowRangeNotConstant);
     }

@@ -549,7 +549,14 @@ errors! {
     CteRecursiveForbidsAggregation = 3575 "HY000" "Recursive Common Table Expression '%' can contain neither aggregation nor window functions in recursive query block";
     CteMaxRecursionDepth = 3636 "HY000" "Recursive query aborted after % iterations. Try increasing @@cte_max_recursion_depth to a larger value.";
     WindowNoSuchWindow = 3579 "HY000" "Window name '%' is not defined.";
-    WindowInvalidUse = 3593 "HY000" "You cannot use the window function '%' in this context.";
+    WindowCircular = 3580 "HY000" "There is a circularity in the window dependency graph.";
+    WindowNoChildPartitioning = 3581 "HY000" "A window which depends on another cannot define partitioning.";
+    WindowNoInheritFrame = 3582 "HY000" "Window '%' has a frame definition, so cannot be referenced by another window.";
+    WindowNoRedefineOrderBy = 3583 "HY000" "Window '%' cannot inherit '%' since both contain an ORDER BY clause.";
+    WindowFrameStartIllegal = 3584 "HY000" "Window '%': frame start cannot be UNBOUNDED FOLLOWING.";
+    WindowFrameEndIllegal = 3585 "HY000" "Window '%': frame end cannot be UNBOUNDED PRECEDING.";
+    WindowDuplicateName = 3591 "HY000" "Window '%' is defined twice.";
+    WindowInvalidUse = 3593 "HY000" "You cannot use the window function '%' in this context.'";
     WindowInvalidUseOfAlias = 3594 "HY000" "You cannot use the alias '%' of an expression containing a window function in this context.'";
     Utf8Alias = 3719 "HY000" "'utf8' is currently an alias for the character set UTF8MB3, but will be an alias for UTF8MB4 in a future release. Please consider using UTF8MB4 in order to be unambiguous.";
     FkNoColumnParent = 3734 "HY000" "Failed to add the foreign key constraint. Missing column '%' for constraint '%' in the referenced table '%'";
@@ -631,6 +638,7 @@ errors! {
     WindowRangeTemporal = 3588 "HY000" "Window '%' with RANGE frame has ORDER BY expression of datetime type. Only INTERVAL bound value allowed.";
     WindowRangeNumeric = 3589 "HY000" "Window '%' with RANGE frame has ORDER BY expression of numeric type, INTERVAL bound value not allowed.";
     WindowRangeNotConstant = 3590 "HY000" "Window '%' has a non-constant frame bound.";
+    WindowNested = 3595 "HY000" "You cannot nest a window function in the specification of window '%'.";
     WindowRowsInterval = 3596 "HY000" "Window '%': INTERVAL can only be used with RANGE frames.";
     WindowIllegalOrderBy = 3592 "HY000" "Window '%': ORDER BY or PARTITION BY uses legacy position indication which is not supported, use expression.";
     CharacterSetMismatch = 3995 "HY000" "Character set '%' cannot be used in conjunction with '%' in call to %.";
