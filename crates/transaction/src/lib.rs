@@ -31,6 +31,7 @@ mod overlay;
 mod past;
 mod read;
 mod settle;
+mod statement_ids;
 mod write;
 
 pub use commit::{Committing, Participant};
@@ -45,6 +46,7 @@ use overlay::Overlay;
 use settle::Settling;
 pub use shard::Durability;
 use shard::{Freshness, Guest, GuestWait};
+use statement_ids::StatementIds;
 use std::cell::{Cell, Ref, RefCell};
 use std::ops::Range;
 use std::pin::Pin;
@@ -203,6 +205,7 @@ pub struct Transaction {
     /// Ids that are the next to be taken.
     reserved_ids: Option<Range<u64>>,
     has_asked_for_ids: bool,
+    ids_of_statement: StatementIds,
     has_late_definitions: bool,
     /// Where the running statement may claim keys.
     claims: Option<Claims>,
@@ -237,6 +240,7 @@ impl Transaction {
             locks,
             reserved_ids: None,
             has_asked_for_ids: false,
+            ids_of_statement: StatementIds::default(),
             has_late_definitions: false,
             claims: None,
             memory,
@@ -340,6 +344,7 @@ impl Transaction {
     pub fn end_statement(&mut self, statement: Savepoint) {
         self.stop_settling();
         self.forget_later();
+        self.ids_of_statement.forget();
         if failpoints::goes_wrong("lock.statement") {
             self.locks = self.store().locks().transaction();
         }
@@ -348,6 +353,13 @@ impl Transaction {
 
     /// The statement failed: undoes its writes. Its locks stay. A snapshot that it was to set has shown nobody anything.
     pub fn rollback_statement(&mut self, statement: Savepoint) {
+        self.undo_statement(statement);
+        self.ids_of_statement.forget();
+    }
+
+    /// As [`rollback_statement`](Self::rollback_statement), of a statement that comes again.
+    pub fn undo_statement(&mut self, statement: Savepoint) {
+        self.ids_of_statement.undo();
         if self.settling.as_ref().is_some_and(Settling::sets_snapshot) {
             *self.snapshot.get_mut() = None;
         }

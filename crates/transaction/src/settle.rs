@@ -185,6 +185,7 @@ impl Transaction {
         if !failpoints::goes_wrong("restart") {
             self.rollback_to(statement);
         }
+        self.ids_of_statement.undo();
         self.is_snapshot_old
             .set(self.options.isolation != Isolation::RepeatableRead);
         if let Some(settling) = &mut self.settling {

@@ -102,6 +102,9 @@ impl Transaction {
         step: u64,
         offset: u64,
     ) -> Result<Progress, TransactionError> {
+        if self.has_ids_again(Transaction::taking(table, count, step, offset)) {
+            return Ok(Progress::Done);
+        }
         let at_least = table.next_auto_increment();
         let ids = count.saturating_mul(step.max(1));
         let sequence = Sequence { step, offset };
@@ -158,6 +161,10 @@ impl Transaction {
     /// Takes the next `count` automatic ids, [reserved](Self::reserve_auto_increments) before, of the sequence `offset`, `offset + step`… Returns the first and what comes behind
     /// the last.
     pub fn take_auto_increments(&mut self, table: &Table, count: u64, step: u64, offset: u64) -> Range<u64> {
+        let taking = Transaction::taking(table, count, step, offset);
+        if let Some(ids) = self.take_ids_again(taking) {
+            return ids;
+        }
         let ids = match self.reserved_ids.take() {
             Some(ids) => ids,
             None => {
@@ -166,6 +173,7 @@ impl Transaction {
             }
         };
         self.note_taken(table, ids.end);
+        self.ids_of_statement.took(taking, ids.clone());
         ids
     }
 

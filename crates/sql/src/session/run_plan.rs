@@ -176,6 +176,7 @@ impl Session {
             transaction.borrow_mut().end_claims();
             match &result {
                 Ok(_) => transaction.borrow_mut().end_statement(savepoint),
+                Err(Failure::SchemaChanged) => transaction.borrow_mut().undo_statement(savepoint),
                 Err(_) => transaction.borrow_mut().rollback_statement(savepoint),
             }
             if let (Ok(_), Some(held)) = (&result, held)
