@@ -139,6 +139,7 @@ impl SqlMode {
             no_zero_date: self.has(Self::NO_ZERO_DATE),
             no_zero_in_date: self.has(Self::NO_ZERO_IN_DATE),
             allow_invalid_dates: self.has(Self::ALLOW_INVALID_DATES),
+            truncates_fractions: self.has(Self::TIME_TRUNCATE_FRACTIONAL),
         }
     }
 }

@@ -14,10 +14,9 @@ pub fn rules_of_defaults(session: crate::expr::sql_mode::SqlMode) -> SqlMode {
     let session = session.for_casts();
     SqlMode {
         strict: true,
-        ignores_errors: false,
         no_zero_date: session.strict && session.no_zero_date,
         no_zero_in_date: session.strict && session.no_zero_in_date,
-        allow_invalid_dates: session.allow_invalid_dates,
+        ..session
     }
 }
 

@@ -27,6 +27,8 @@ pub struct SqlMode {
     pub no_zero_date: bool,
     pub no_zero_in_date: bool,
     pub allow_invalid_dates: bool,
+    /// TIME_TRUNCATE_FRACTIONAL: digits that a column has no room for are cut off, not rounded.
+    pub truncates_fractions: bool,
     /// A strict mode's statement with IGNORE.
     pub ignores_errors: bool,
 }
@@ -38,6 +40,7 @@ impl SqlMode {
         no_zero_date: true,
         no_zero_in_date: true,
         allow_invalid_dates: false,
+        truncates_fractions: false,
         ignores_errors: false,
     };
     /// `sql_mode = ''`.
@@ -46,6 +49,7 @@ impl SqlMode {
         no_zero_date: false,
         no_zero_in_date: false,
         allow_invalid_dates: false,
+        truncates_fractions: false,
         ignores_errors: false,
     };
 

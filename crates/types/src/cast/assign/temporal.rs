@@ -109,6 +109,9 @@ fn round(
     target: Target<'_>,
     cx: &mut Context<'_>,
 ) -> SqlResult<DateTime> {
+    if cx.mode.truncates_fractions {
+        return Ok(v.truncate(ty.decimals));
+    }
     match v.round(ty.decimals) {
         Some(rounded) => Ok(rounded),
         None => {
@@ -130,7 +133,10 @@ pub(super) fn timestamp(
     cx: &mut Context<'_>,
 ) -> SqlResult<Value> {
     if let ValueRef::Timestamp(v) = value {
-        return Ok(Value::Timestamp(v.round(ty.decimals)));
+        return Ok(Value::Timestamp(match cx.mode.truncates_fractions {
+            true => v.truncate(ty.decimals),
+            false => v.round(ty.decimals),
+        }));
     }
     let parsed = read("datetime", value, target, cx)?;
     let local = round(parsed.value, ty, value, target, cx)?;
@@ -187,7 +193,10 @@ pub(super) fn time(value: ValueRef<'_>, ty: &SqlType, target: Target<'_>, cx: &m
     } else if parsed.had_date {
         cx.warnings.note(data_truncated(target));
     }
-    Ok(Value::Time(parsed.value.round(fsp)))
+    Ok(Value::Time(match cx.mode.truncates_fractions {
+        true => parsed.value.truncate(fsp),
+        false => parsed.value.round(fsp),
+    }))
 }
 
 /// One and two digits are near 2000: 0..=69 and 70..=99. The number 0 and the string '0000' are
