@@ -20,6 +20,7 @@ use crate::changes::{
 use crate::columns::constant_default;
 use crate::computed_keys::ComputedKeys;
 use crate::full_text::has_match;
+use crate::hints::Steering;
 use crate::planner::AS_OF_IN_CHANGE;
 use crate::table::Table;
 use crate::zero_dates::find_zero_dates;
@@ -516,7 +517,7 @@ pub fn plan_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResult<Upd
         &update.filter,
         &update.order_by,
         update.limit.as_ref(),
-        &factor.index_hints,
+        &Steering::of(update.hints.as_deref()).index_hints(&table, alias, &factor.index_hints),
     )?;
     let columns: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
     Ok(UpdatePlan {
@@ -546,7 +547,8 @@ pub fn plan_delete(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<Del
     let table = planner.table_for(name, alias.as_ref(), Privileges::DELETE)?;
     let alias = alias.as_ref().unwrap_or(&name.name).as_str();
     let foreign_keys = foreign_keys(planner, &table, RowChange::Delete)?;
-    let target = target(planner, table, alias, &delete.filter, order_by, limit.as_ref(), &[])?;
+    let hints = Steering::of(delete.hints.as_deref()).index_hints(&table, alias, &[]);
+    let target = target(planner, table, alias, &delete.filter, order_by, limit.as_ref(), &hints)?;
     Ok(DeletePlan {
         target,
         foreign_keys,

@@ -9,7 +9,7 @@
 //! * [`planner`]: what planning one statement works with; [`plan`]: what comes out;
 //! * [`table`]: a definition and its rows; [`temporary`]: a session's own tables; [`views`]: what names mean inside of a view;
 //! * [`straight`]: queries with a direct path from the store to the client; [`query`]: all others;
-//! * [`access`]: conditions to key ranges, and which index to read; `computed_keys`: those over
+//! * [`hints`]: what `/*+ … */` says of a plan; [`access`]: conditions to key ranges, and which index to read; `computed_keys`: those over
 //!   expressions; [`full_text`]: searches;
 //! * [`changes`], [`mod@foreign_keys`], [`load`]: changes of rows, planned by `dml`; [`files`]: rows into files;
 //! * [`errors`]: errors of other layers as MySQL tells them; [`columns`], [`mod@column_type`], [`names`], [`text`]: what definitions say.
@@ -24,6 +24,7 @@ pub mod errors;
 pub mod files;
 pub mod foreign_keys;
 pub mod full_text;
+pub mod hints;
 pub mod load;
 pub mod names;
 mod nesting;

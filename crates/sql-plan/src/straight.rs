@@ -15,6 +15,7 @@ use super::{Planner, TableScope};
 use crate::columns::table_column;
 use crate::computed_keys::ComputedKeys;
 use crate::full_text;
+use crate::hints::Steering;
 use crate::table::Table;
 use crate::zero_dates::asks_for_zero_date;
 
@@ -141,7 +142,8 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
     }
     needed.sort_unstable();
     needed.dedup();
-    let hints = super::query::index_hints(&table, &factor.index_hints)?;
+    let written = Steering::of(select.hints.as_deref()).index_hints(&table, alias, &factor.index_hints);
+    let hints = super::query::index_hints(&table, &written)?;
     let wish = OrderWish {
         columns: order.clone(),
         limit: limit

@@ -88,6 +88,11 @@ impl Chosen {
         self.path.estimated_rows
     }
 
+    /// How many conditions the ranges do not imply: they are checked for each row.
+    pub fn checked(&self) -> usize {
+        self.used.iter().filter(|is_used| !**is_used).count()
+    }
+
     /// Whether it is one row.
     pub fn is_point(&self) -> bool {
         self.path.is_point()

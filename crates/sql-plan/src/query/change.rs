@@ -9,11 +9,12 @@ use types::{ErrorKind, SqlError, SqlResult};
 
 use super::common::{CommonTables, with_common_tables};
 use super::from::bind_from;
-use super::join::{Join, JoinPlanner};
+use super::join::{Join, JoinPlanner, wished_before};
 use super::scope::{Changes, QueryScope, ScopeTable, TableSource};
 use crate::access::OrderWish;
 use crate::changes::{Assignment, ViewRule, WriteRules};
 use crate::foreign_keys::ForeignKeys;
+use crate::hints::Steering;
 use crate::table::Table;
 use crate::zero_dates::find_zero_dates;
 use crate::{Planner, RowChange, foreign_keys, write_rules};
@@ -73,7 +74,9 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
         [ast::TableRef::Table(_)] => Changes::This(Privileges::UPDATE),
         _ => Changes::Some(Privileges::UPDATE),
     });
-    let tree = bind_from(&mut scope, &update.tables, false)?;
+    scope.steering = Steering::of(update.hints.as_deref());
+    let is_fixed = scope.steering.is_fixed;
+    let tree = bind_from(&mut scope, &update.tables, is_fixed)?;
     scope.check_on()?;
     let (tree, _) = tree.ok_or_else(|| SqlError::internal("an UPDATE has tables"))?;
     scope.clause = Clause::FieldList;
@@ -157,7 +160,9 @@ fn plan_delete_of(planner: &Planner<'_>, delete: &ast::Delete, changes: Changes)
     };
     scope.common = with_common_tables(planner, delete.with.as_ref(), user, &CommonTables::default(), &mut None)?;
     scope.changes = Some(changes);
-    let tree = bind_from(&mut scope, tables, false)?;
+    scope.steering = Steering::of(delete.hints.as_deref());
+    let is_fixed = scope.steering.is_fixed;
+    let tree = bind_from(&mut scope, tables, is_fixed)?;
     scope.check_on()?;
     let (tree, _) = tree.ok_or_else(|| SqlError::internal("a DELETE has tables"))?;
     let mut targets = Vec::with_capacity(names.len());
@@ -399,6 +404,7 @@ fn finish(
         order,
         locks,
         row_ids,
+        before: wished_before(&scope),
     }
     .plan(tree, conditions)?;
     Ok(MultiTableChange {

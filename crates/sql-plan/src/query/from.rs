@@ -41,6 +41,27 @@ pub enum FromTree {
 }
 
 impl FromTree {
+    /// A table alone.
+    pub fn as_table(&self) -> Option<FromTree> {
+        match self {
+            FromTree::Table(table) => Some(FromTree::Table(*table)),
+            FromTree::Inner { .. } | FromTree::Left { .. } => None,
+        }
+    }
+
+    /// The tables are read in the order in which they are written.
+    fn fix(&mut self) {
+        governor::pause();
+        match self {
+            FromTree::Table(_) => {}
+            FromTree::Inner { children, fixed, .. } => {
+                *fixed = true;
+                children.iter_mut().for_each(FromTree::fix);
+            }
+            FromTree::Left { left, right, .. } => [left, right].into_iter().for_each(|side| side.fix()),
+        }
+    }
+
     /// Moves the constant conditions of inner joins to those of WHERE: where one is false no row is looked at.
     pub fn take_constants(&mut self, conditions: &mut Vec<Expr>) {
         governor::pause();
@@ -186,14 +207,17 @@ pub fn bind_from(
     }
     scope.visible = 0..scope.tables.len();
     check_unique_names(&scope.tables)?;
-    let tree = match children.len() {
+    let mut tree = match children.len() {
         1 => children.remove(0),
         _ => FromTree::Inner {
             children,
             conditions: Vec::new(),
-            fixed: straight,
+            fixed: false,
         },
     };
+    if straight {
+        tree.fix();
+    }
     Ok(Some((tree, shown)))
 }
 
@@ -323,8 +347,8 @@ fn bind_table(scope: &mut QueryScope<'_, '_, '_>, factor: &ast::TableFactor) -> 
     let invisible = invisible.map(|(position, _)| position).chain(searches).collect();
     let database = Some(table.def.database.clone());
     let source = TableSource::Base {
+        hints: scope.steering.index_hints(&table, &alias, &factor.index_hints),
         table,
-        hints: factor.index_hints.clone(),
     };
     Ok(add_table(
         scope,

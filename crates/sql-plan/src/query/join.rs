@@ -153,6 +153,14 @@ pub struct JoinPlanner<'s, 'a, 'p, 'o> {
     pub locks: Vec<Option<LockRequest>>,
     /// The slots of hidden row ids, by table of the scope; they lie behind the slots of all columns.
     pub row_ids: Vec<(usize, usize)>,
+    /// By table of the scope, those that hints wish to be read before it.
+    pub before: Vec<Vec<usize>>,
+}
+
+/// What the hints of a block say of the order in which its tables are read.
+pub fn wished_before(scope: &QueryScope<'_, '_, '_>) -> Vec<Vec<usize>> {
+    let aliases: Vec<&str> = scope.tables.iter().map(|table| table.alias.as_str()).collect();
+    scope.steering.wished_before(&aliases)
 }
 
 impl JoinPlanner<'_, '_, '_, '_> {
@@ -163,7 +171,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
         Ok((join, pending))
     }
 
-    fn slots_of(&self, tables: &[usize]) -> Vec<Range<usize>> {
+    pub(super) fn slots_of(&self, tables: &[usize]) -> Vec<Range<usize>> {
         tables.iter().map(|table| self.scope.tables[*table].slots()).collect()
     }
 
@@ -203,7 +211,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
             let next = if fixed || parts.len() == 1 {
                 0
             } else {
-                self.cheapest(&parts, pending, &bound, rows, joined.is_none())?
+                self.next_part(&parts, pending, &bound, rows, joined.is_none())?
             };
             let part = parts.remove(next);
             let tables = part.tables();
@@ -217,88 +225,6 @@ impl JoinPlanner<'_, '_, '_, '_> {
             joined = Some(self.filtered(join, pending, &bound));
         }
         Ok(joined.expect("a FROM list has a table"))
-    }
-
-    /// The part that is best read next: few rows, or many rows cheaply.
-    fn cheapest(
-        &self,
-        parts: &[FromTree],
-        pending: &[Expr],
-        bound: &[usize],
-        outer_rows: f64,
-        first: bool,
-    ) -> SqlResult<usize> {
-        let mut best = (0, f64::INFINITY);
-        for (at, part) in parts.iter().enumerate() {
-            let tables = part.tables();
-            if !self.may_follow(&tables, bound) {
-                continue;
-            }
-            let score = match part {
-                FromTree::Table(table) => {
-                    let access = self.access(*table, pending, bound)?;
-                    let (rows, cost, reads_all) = match &access {
-                        Some(chosen) => (chosen.estimated_rows(), chosen.cost(), chosen.reads_all()),
-                        None => (DERIVED_ROWS, DERIVED_ROWS, true),
-                    };
-                    match () {
-                        () if first => cost + 2.0 * rows,
-                        // Read once, and looked up for each row.
-                        () if reads_all && self.may_hash(*table, pending, bound) => {
-                            let passing = rows * passing_share(self.own_conditions(*table, pending));
-                            rows + outer_rows + 2.0 * hashed_rows(outer_rows, passing, rows)
-                        }
-                        () if self.is_tied(&tables, pending, bound) => outer_rows * (cost + 2.0 * rows),
-                        // A table that no condition ties to those read so far multiplies their rows: leave it for later.
-                        () => outer_rows * (cost + 1000.0 * rows),
-                    }
-                }
-                _ => 1e6 * outer_rows + at as f64,
-            };
-            if score < best.1 {
-                best = (at, score);
-            }
-        }
-        Ok(best.0)
-    }
-
-    /// Whether all that LATERAL tables among these read comes before them.
-    fn may_follow(&self, tables: &[usize], bound: &[usize]) -> bool {
-        let mut read = tables.iter().flat_map(|table| &self.scope.tables[*table].follows);
-        read.all(|table| bound.contains(table) || tables.contains(table))
-    }
-
-    fn is_tied(&self, tables: &[usize], pending: &[Expr], bound: &[usize]) -> bool {
-        let (own, others) = (self.slots_of(tables), self.slots_of(bound));
-        let within = |slots: &[Range<usize>], slot: usize| slots.iter().any(|range| range.contains(&slot));
-        pending.iter().any(|condition| {
-            let columns = condition.referenced_columns();
-            columns.iter().any(|slot| within(&own, *slot)) && columns.iter().any(|slot| within(&others, *slot))
-        })
-    }
-
-    /// Whether an equality ties the table to those read so far.
-    fn may_hash(&self, table: usize, pending: &[Expr], bound: &[usize]) -> bool {
-        let own = self.scope.tables[table].slots();
-        let known = self.slots_of(bound);
-        let is_known = |slot: &usize| own.contains(slot) || known.iter().any(|range| range.contains(slot));
-        pending.iter().any(|condition| {
-            let sides = hashable_sides(condition, &own);
-            sides.is_some_and(|sides| {
-                let read_before = sides.probe.referenced_columns();
-                !read_before.is_empty() && read_before.iter().all(is_known)
-            })
-        })
-    }
-
-    /// How many conditions look at this table alone.
-    fn own_conditions(&self, table: usize, pending: &[Expr]) -> usize {
-        let own = self.scope.tables[table].slots();
-        let is_own = |condition: &&Expr| {
-            let columns = condition.referenced_columns();
-            !columns.is_empty() && columns.iter().all(|slot| own.contains(slot))
-        };
-        pending.iter().filter(is_own).count()
     }
 
     /// Takes the conditions that can be checked now out of `pending`.
@@ -371,7 +297,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
     }
 
     /// The cheapest access to a base table with what is known; `None` for other tables.
-    fn access(&self, table: usize, pending: &[Expr], bound: &[usize]) -> SqlResult<Option<Chosen>> {
+    pub(super) fn access(&self, table: usize, pending: &[Expr], bound: &[usize]) -> SqlResult<Option<Chosen>> {
         let entry = &self.scope.tables[table];
         let TableSource::Base { table: base, hints } = &entry.source else {
             return Ok(None);
@@ -480,7 +406,8 @@ impl JoinPlanner<'_, '_, '_, '_> {
                 let full = matches!(path.spec, RangeSpec::All);
                 let lock = self.locks.get(table).copied().flatten();
                 // Rows in a hash table cannot be locked one by one when they are used.
-                let hash = match full && lock.is_none() {
+                let may_hash = lock.is_none() && self.scope.steering.may_hash(&entry.alias);
+                let hash = match full && may_hash {
                     true if !bound.is_empty() => hash_key(&mut path.residual, &entry.slots()),
                     // The first table of a subquery is read again for each row of the query around it.
                     true if !path.ordered && asks_around(&path.residual, &entry.slots()) => {
@@ -513,7 +440,8 @@ impl JoinPlanner<'_, '_, '_, '_> {
                     TableSource::Base { .. } => unreachable!("base tables have paths"),
                     TableSource::Merged { .. } => unreachable!("a merged view is no part of the tree"),
                 };
-                let hash = if bound.is_empty() || entry.reads != DerivedRow::None {
+                let may_hash = self.scope.steering.may_hash(&entry.alias);
+                let hash = if bound.is_empty() || !may_hash || entry.reads != DerivedRow::None {
                     None
                 } else {
                     hash_key(&mut own_conditions, &entry.slots())
@@ -582,13 +510,13 @@ fn asks_around(conditions: &[Expr], slots: &Range<usize>) -> bool {
 }
 
 /// An equality of what is known of a row of the table and what is known without it.
-struct HashableSides<'c> {
+pub(super) struct HashableSides<'c> {
     build: &'c Expr,
-    probe: &'c Expr,
+    pub(super) probe: &'c Expr,
     how: &'c Comparison,
 }
 
-fn hashable_sides<'c>(condition: &'c Expr, slots: &Range<usize>) -> Option<HashableSides<'c>> {
+pub(super) fn hashable_sides<'c>(condition: &'c Expr, slots: &Range<usize>) -> Option<HashableSides<'c>> {
     let ExprKind::Compare(compare) = &condition.kind else {
         return None;
     };
@@ -640,7 +568,7 @@ pub fn passing_share(conditions: usize) -> f64 {
 }
 
 /// A guess: what a query gives is not counted before it runs.
-const DERIVED_ROWS: f64 = 100.0;
+pub(super) const DERIVED_ROWS: f64 = 100.0;
 
 impl DerivedAccess {
     pub fn estimated_rows(&self) -> f64 {
@@ -650,7 +578,7 @@ impl DerivedAccess {
 
 /// The rows of a join by equality of `outer` rows with the `passing` of a table's `all` rows. The smaller side is taken for the one
 /// whose values are unique.
-fn hashed_rows(outer: f64, passing: f64, all: f64) -> f64 {
+pub(super) fn hashed_rows(outer: f64, passing: f64, all: f64) -> f64 {
     outer * passing / outer.min(all).max(1.0)
 }
 

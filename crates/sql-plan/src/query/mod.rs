@@ -5,7 +5,7 @@
 //! before the join order is known.
 //!
 //! * [`scope`]: what names mean, [`full_text`]: those in searches; [`common`]: what WITH gives names to;
-//! * [`from`]: table references into a tree of joins; [`join`]: the order of joins and the access to each table;
+//! * [`from`]: table references into a tree of joins; [`join`]: joins and the access to each table, [`join_order`]: their order;
 //!   [`json_table`]: tables out of documents;
 //! * [`select`]: one SELECT; [`dependence`]: which columns its groups determine; [`window`]: window functions,
 //!   [`named_windows`]: what they are over;
@@ -19,6 +19,7 @@ mod dependence;
 mod from;
 mod full_text;
 mod join;
+mod join_order;
 mod json_table;
 mod kept_keys;
 mod named_windows;

@@ -18,6 +18,7 @@ pub use super::scope_table::{BelowView, ScopeTable, TableSource, base_columns};
 pub(super) use super::scope_table::{MERGED_SLOTS, quoted_name};
 use super::window::WindowPlan;
 use crate::changes::ViewRule;
+use crate::hints::Steering;
 use crate::planner::Planner;
 use crate::scope::default_of_column;
 
@@ -65,6 +66,8 @@ pub struct QueryScope<'a, 'p, 'o> {
     pub windows: Option<Vec<WindowPlan>>,
     /// `WINDOW name AS (…)`
     pub named_windows: NamedWindows,
+    /// What the block's hints say of its plan.
+    pub steering: Steering,
     pub clause: Clause,
     outer: Option<&'o mut dyn Scope>,
     correlated: bool,
@@ -96,6 +99,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             is_grouped: false,
             windows: None,
             named_windows: NamedWindows::default(),
+            steering: Steering::default(),
             clause: Clause::FieldList,
             outer,
             correlated: false,

@@ -18,7 +18,7 @@ use super::aliases::{Aliases, Beside};
 use super::common::CommonTables;
 use super::dependence::{Dependences, Facts, printed};
 use super::from::bind_from;
-use super::join::{BaseAccess, Join, JoinPlanner, LockRequest};
+use super::join::{BaseAccess, Join, JoinPlanner, LockRequest, wished_before};
 use super::kept_keys::KeptKeys;
 use super::named_windows::NamedWindows;
 use super::read_items::ReadItems;
@@ -27,6 +27,7 @@ use super::scope::{BelowView, QueryScope, ScopeTable, TableSource, is_unknown_co
 use super::window::{WindowPlan, check_unused_windows, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
 use crate::access::{OrderWish, RangeSpec};
+use crate::hints::Steering;
 use crate::planner::Planner;
 use crate::table::Table;
 use crate::zero_dates::find_zero_dates;
@@ -119,7 +120,9 @@ fn plan_select(
     query: &ast::Query,
     limit: Option<&Expr>,
 ) -> SqlResult<(SelectPlan, Arc<ResultShape>, Dependences)> {
-    let from = bind_from(scope, &select.from, select.options.straight_join)?;
+    scope.steering = Steering::of(select.hints.as_deref());
+    let is_fixed = select.options.straight_join || scope.steering.is_fixed;
+    let from = bind_from(scope, &select.from, is_fixed)?;
     scope.clause = Clause::Where;
     let conditions = match &select.filter {
         None => Ok(Vec::new()),
@@ -317,6 +320,7 @@ fn plan_select(
                 order: wish,
                 locks,
                 row_ids: Vec::new(),
+                before: wished_before(scope),
             }
             .plan(tree, conditions)?;
             if wished && first_table(&join).is_some_and(|access| access.path.ordered) {

@@ -1,4 +1,4 @@
-//! The optimizer hints that mean something here: `MAX_EXECUTION_TIME` and `SET_VAR`. The others ask for plans that there are not.
+//! The optimizer hints that are of a statement, not of its plan: `MAX_EXECUTION_TIME` and `SET_VAR`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +7,7 @@ use parser::ast::{QueryBody, Statement};
 use types::{ErrorKind, Severity, SqlError, Value};
 
 use super::Session;
+use crate::plan::hints::Hints;
 use crate::variables::{self, VariableId};
 
 /// What a query's `/*+ MAX_EXECUTION_TIME(milliseconds) */` says; 0 is no limit and leaves the session's.
@@ -14,10 +15,8 @@ pub fn time_limit(statement: &Statement) -> Option<Duration> {
     let Statement::Query(_) = statement else {
         return None;
     };
-    let mut hints = Hints {
-        rest: hints_of(statement)?,
-    };
-    let (_, argument) = hints.find(|(name, _)| name.eq_ignore_ascii_case("MAX_EXECUTION_TIME"))?;
+    let (_, argument) =
+        Hints::of(hints_of(statement)?).find(|(name, _)| name.eq_ignore_ascii_case("MAX_EXECUTION_TIME"))?;
     let milliseconds: u64 = argument.trim().parse().ok()?;
     (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
 }
@@ -35,35 +34,6 @@ fn hints_of(statement: &Statement) -> Option<&str> {
         _ => return None,
     };
     hints.as_deref()
-}
-
-/// `NAME(argument) NAME(argument) …`
-struct Hints<'h> {
-    rest: &'h str,
-}
-
-impl<'h> Iterator for Hints<'h> {
-    type Item = (&'h str, &'h str);
-
-    fn next(&mut self) -> Option<(&'h str, &'h str)> {
-        let (name, rest) = self.rest.split_once('(')?;
-        let mut quote = None;
-        let end = rest.bytes().position(|byte| match (quote, byte) {
-            (None, b'\'' | b'"' | b'`') => {
-                quote = Some(byte);
-                false
-            }
-            (Some(open), byte) => {
-                if open == byte {
-                    quote = None;
-                }
-                false
-            }
-            (None, byte) => byte == b')',
-        })?;
-        self.rest = &rest[end + 1..];
-        Some((name.trim_matches(|c: char| c.is_whitespace() || c == ','), &rest[..end]))
-    }
 }
 
 /// The variables that MySQL's manual says SET_VAR applies to.
@@ -120,7 +90,7 @@ impl Session {
     pub(super) fn begin_hints(&mut self, statement: &Statement) -> Before {
         let mut before = Before(Vec::new());
         let Some(rest) = hints_of(statement) else { return before };
-        for (name, argument) in (Hints { rest }) {
+        for (name, argument) in Hints::of(rest) {
             if !name.eq_ignore_ascii_case("SET_VAR") {
                 continue;
             }

@@ -1,0 +1,205 @@
+//! In which order tables are joined: greedily, and where there are few of them from each that may come first.
+//!
+//! Each step takes the table that is best read next, by what it costs to read it for the rows so far. Which table is best read first is not said
+//! by what it costs alone: it decides which indexes the others are read by. So the whole way is gone in estimates from each start,
+//! and the cheapest way says where it begins.
+
+use std::ops::Range;
+
+use sql_expr::Expr;
+use types::SqlResult;
+
+use super::from::FromTree;
+use super::join::{DERIVED_ROWS, JoinPlanner, hashable_sides, hashed_rows, passing_share};
+
+/// The whole way is looked at for so many tables at most: for each start, each step and each table left a path is chosen.
+const LOOKED_AHEAD: usize = 5;
+
+/// A table that is read next.
+#[derive(Clone, Copy)]
+struct Step {
+    /// What reading it costs, and its rows.
+    score: f64,
+    /// The rows then.
+    rows: f64,
+    /// One row, whatever the others are.
+    is_point: bool,
+}
+
+impl JoinPlanner<'_, '_, '_, '_> {
+    /// The part that is read next; `first` where nothing is read before.
+    pub(super) fn next_part(
+        &self,
+        parts: &[FromTree],
+        pending: &[Expr],
+        bound: &[usize],
+        outer_rows: f64,
+        first: bool,
+    ) -> SqlResult<usize> {
+        let steps = self.steps(parts, pending, bound, outer_rows, first)?;
+        let best = cheapest(&steps);
+        let are_tables = || parts.iter().all(|part| matches!(part, FromTree::Table(_)));
+        let is_clear = |(at, step): (usize, Step)| (step.is_point || steps.len() == 1).then_some(at);
+        match best {
+            None => Ok(0),
+            Some(best) if first && (3..=LOOKED_AHEAD).contains(&parts.len()) && are_tables() => match is_clear(best) {
+                Some(at) => Ok(at),
+                None => self.cheapest_start(parts, pending, bound, &steps),
+            },
+            Some((at, _)) => Ok(at),
+        }
+    }
+
+    /// Where the cheapest of the ways begins that take what is cheapest at each step.
+    fn cheapest_start(
+        &self,
+        parts: &[FromTree],
+        pending: &[Expr],
+        bound: &[usize],
+        starts: &[(usize, Step)],
+    ) -> SqlResult<usize> {
+        let mut best = (0, f64::INFINITY);
+        for (start, step) in starts {
+            let (mut score, mut rows) = (step.score, step.rows);
+            let mut bound = bound.to_vec();
+            bound.extend(parts[*start].tables());
+            let mut left: Vec<FromTree> = parts.iter().filter_map(FromTree::as_table).collect();
+            left.remove(*start);
+            while !left.is_empty() && score < best.1 {
+                governor::tick()?;
+                let steps = self.steps(&left, pending, &bound, rows, false)?;
+                let Some((next, step)) = cheapest(&steps) else { break };
+                score += step.score;
+                rows = step.rows;
+                bound.extend(left.remove(next).tables());
+            }
+            if score < best.1 {
+                best = (*start, score);
+            }
+        }
+        Ok(best.0)
+    }
+
+    /// The parts that may be read next, and are wished to be: a wish that cannot be fulfilled counts for nothing.
+    fn steps(
+        &self,
+        parts: &[FromTree],
+        pending: &[Expr],
+        bound: &[usize],
+        outer_rows: f64,
+        first: bool,
+    ) -> SqlResult<Vec<(usize, Step)>> {
+        let tables: Vec<Vec<usize>> = parts.iter().map(FromTree::tables).collect();
+        let mut possible: Vec<usize> = (0..parts.len())
+            .filter(|at| self.may_follow(&tables[*at], bound))
+            .collect();
+        let is_wished = |at: &usize| self.is_wished(&tables[*at], bound);
+        if possible.iter().any(is_wished) {
+            possible.retain(is_wished);
+        }
+        possible
+            .into_iter()
+            .map(|at| Ok((at, self.step(at, &parts[at], pending, bound, outer_rows, first)?)))
+            .collect()
+    }
+
+    /// Few rows, or many rows cheaply.
+    fn step(
+        &self,
+        at: usize,
+        part: &FromTree,
+        pending: &[Expr],
+        bound: &[usize],
+        outer_rows: f64,
+        first: bool,
+    ) -> SqlResult<Step> {
+        let FromTree::Table(table) = part else {
+            return Ok(Step {
+                score: 1e6 * outer_rows + at as f64,
+                rows: outer_rows,
+                is_point: false,
+            });
+        };
+        let access = self.access(*table, pending, bound)?;
+        let (rows, cost, reads_all, checked) = match &access {
+            Some(chosen) => (
+                chosen.estimated_rows(),
+                chosen.cost(),
+                chosen.reads_all(),
+                chosen.checked(),
+            ),
+            None => (DERIVED_ROWS, DERIVED_ROWS, true, 0),
+        };
+        let passing = rows * passing_share(checked);
+        let (score, rows) = match () {
+            () if first => (cost + 2.0 * rows, passing),
+            // Read and hashed once, and looked up for each row.
+            () if reads_all && self.may_hash(*table, pending, bound) => {
+                let passing = rows * passing_share(self.own_conditions(*table, pending));
+                let found = hashed_rows(outer_rows, passing, rows);
+                (2.0 * rows + outer_rows + 2.0 * found, found)
+            }
+            () if self.is_tied(&[*table], pending, bound) => (outer_rows * (cost + 2.0 * rows), outer_rows * passing),
+            // A table that no condition ties to those read so far multiplies their rows: leave it for later.
+            () => (outer_rows * (cost + 1000.0 * rows), outer_rows * passing),
+        };
+        Ok(Step {
+            score,
+            rows: rows.max(0.5),
+            is_point: access.is_some_and(|chosen| chosen.is_point()),
+        })
+    }
+
+    /// Whether all that LATERAL tables among these read comes before them.
+    fn may_follow(&self, tables: &[usize], bound: &[usize]) -> bool {
+        let mut read = tables.iter().flat_map(|table| &self.scope.tables[*table].follows);
+        read.all(|table| bound.contains(table) || tables.contains(table))
+    }
+
+    /// Whether hints would have the tables read next.
+    fn is_wished(&self, tables: &[usize], bound: &[usize]) -> bool {
+        let mut before = tables.iter().filter_map(|table| self.before.get(*table)).flatten();
+        before.all(|table| bound.contains(table) || tables.contains(table))
+    }
+
+    fn is_tied(&self, tables: &[usize], pending: &[Expr], bound: &[usize]) -> bool {
+        let (own, others) = (self.slots_of(tables), self.slots_of(bound));
+        let within = |slots: &[Range<usize>], slot: usize| slots.iter().any(|range| range.contains(&slot));
+        pending.iter().any(|condition| {
+            let columns = condition.referenced_columns();
+            columns.iter().any(|slot| within(&own, *slot)) && columns.iter().any(|slot| within(&others, *slot))
+        })
+    }
+
+    /// Whether an equality ties the table to those read so far.
+    fn may_hash(&self, table: usize, pending: &[Expr], bound: &[usize]) -> bool {
+        if !self.scope.steering.may_hash(&self.scope.tables[table].alias) {
+            return false;
+        }
+        let own = self.scope.tables[table].slots();
+        let known = self.slots_of(bound);
+        let is_known = |slot: &usize| own.contains(slot) || known.iter().any(|range| range.contains(slot));
+        pending.iter().any(|condition| {
+            let sides = hashable_sides(condition, &own);
+            sides.is_some_and(|sides| {
+                let read_before = sides.probe.referenced_columns();
+                !read_before.is_empty() && read_before.iter().all(is_known)
+            })
+        })
+    }
+
+    /// How many conditions look at this table alone.
+    fn own_conditions(&self, table: usize, pending: &[Expr]) -> usize {
+        let own = self.scope.tables[table].slots();
+        let is_own = |condition: &&Expr| {
+            let columns = condition.referenced_columns();
+            !columns.is_empty() && columns.iter().all(|slot| own.contains(slot))
+        };
+        pending.iter().filter(is_own).count()
+    }
+}
+
+fn cheapest(steps: &[(usize, Step)]) -> Option<(usize, Step)> {
+    let cheaper = |a: &&(usize, Step), b: &&(usize, Step)| a.1.score.total_cmp(&b.1.score);
+    steps.iter().min_by(cheaper).copied()
+}
