@@ -376,7 +376,7 @@ impl Expr {
     }
 
     /// A boolean made by an operator.
-    pub(super) fn boolean(kind: ExprKind, nullable: bool) -> Expr {
+    pub fn boolean(kind: ExprKind, nullable: bool) -> Expr {
         let ty = SqlType {
             nullable,
             ..SqlType::boolean()

@@ -14,7 +14,7 @@ use types::{IndexId, SqlResult};
 
 use super::conditions::{ColumnCondition, ColumnTest, IsBound, column_condition, intersect};
 use super::ranges::ranges_to_estimate;
-use super::{AccessPath, RangeSpec, partition};
+use super::{AccessPath, RangeSpec, partition, passing_share};
 use crate::table::Table;
 
 /// Finding the row of a secondary index's entry, against reading the next row in order.
@@ -88,9 +88,10 @@ impl Chosen {
         self.path.estimated_rows
     }
 
-    /// How many conditions the ranges do not imply: they are checked for each row.
-    pub fn checked(&self) -> usize {
-        self.used.iter().filter(|is_used| !**is_used).count()
+    /// The share of the rows read that pass those of its conditions that the ranges do not imply.
+    pub fn passing(&self, conditions: &[&Expr]) -> f64 {
+        let checked = conditions.iter().zip(&self.used).filter(|(_, is_used)| !**is_used);
+        passing_share(checked.map(|(condition, _)| *condition))
     }
 
     /// Whether it is one row.

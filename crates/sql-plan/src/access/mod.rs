@@ -12,6 +12,7 @@ pub mod choose;
 pub mod conditions;
 mod nearest;
 pub mod ranges;
+mod share;
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use crate::table::Table;
 pub use choose::{Choice, Chosen, IndexHints, OrderWish, choose, found_by_words};
 pub use conditions::{Bound, ColumnCondition, ColumnTest, IsBound};
 pub use ranges::KeyRanges;
+pub use share::passing_share;
 
 /// Those that are such, and the others. Gives way, however many they are.
 pub fn partition(conditions: Vec<Expr>, mut is_such: impl FnMut(&Expr) -> bool) -> (Vec<Expr>, Vec<Expr>) {

@@ -1,7 +1,6 @@
-//! The order of joins, and how each table is reached.
+//! Joins, and how each table is reached.
 //!
-//! Inner joins are ordered greedily: the next table is the one that, with the tables read so far, costs least to read. A condition is
-//! checked as soon as all its columns have values. The right side of a LEFT JOIN is planned on its own, behind its left
+//! A condition is checked as soon as all its columns have values. The right side of a LEFT JOIN is planned on its own, behind its left
 //! side. A table without a usable index under an equality becomes the hashed side of a hash join.
 
 use std::collections::HashSet;
@@ -15,10 +14,13 @@ use types::SqlResult;
 
 use super::common::RecursivePlan;
 use super::from::FromTree;
+use super::implied::add_implied;
 use super::json_table::JsonTablePlan;
-use super::scope::{QueryScope, TableSource};
+use super::scope::{QueryScope, ScopeTable, TableSource};
 use super::{QueryPlan, index_hints};
-use crate::access::{AccessKind, AccessPath, Choice, Chosen, OrderWish, RangeSpec, choose, found_by_words, partition};
+use crate::access::{
+    AccessKind, AccessPath, Choice, Chosen, OrderWish, RangeSpec, choose, found_by_words, partition, passing_share,
+};
 use crate::full_text::{Match, required_match};
 use crate::node::VirtualTable;
 use crate::table::Table;
@@ -167,6 +169,8 @@ impl JoinPlanner<'_, '_, '_, '_> {
     /// Plans a FROM tree with the WHERE conditions that speak of it. Returns the conditions that could not be placed.
     pub fn plan(&self, tree: FromTree, conditions: Vec<Expr>) -> SqlResult<(Join, Vec<Expr>)> {
         let mut pending = conditions;
+        let tables: Vec<Range<usize>> = self.scope.tables.iter().map(ScopeTable::slots).collect();
+        add_implied(&mut pending, &tables);
         let join = self.plan_tree(tree, &mut pending, &[])?;
         Ok((join, pending))
     }
@@ -297,7 +301,8 @@ impl JoinPlanner<'_, '_, '_, '_> {
     }
 
     /// The cheapest access to a base table with what is known; `None` for other tables.
-    pub(super) fn access(&self, table: usize, pending: &[Expr], bound: &[usize]) -> SqlResult<Option<Chosen>> {
+    /// The path to a base table, and the share of the rows read that pass its conditions.
+    pub(super) fn access(&self, table: usize, pending: &[Expr], bound: &[usize]) -> SqlResult<Option<(Chosen, f64)>> {
         let entry = &self.scope.tables[table];
         let TableSource::Base { table: base, hints } = &entry.source else {
             return Ok(None);
@@ -338,15 +343,19 @@ impl JoinPlanner<'_, '_, '_, '_> {
             ctx: &self.scope.planner.ctx,
         };
         let chosen = choose(&choice)?;
+        let with_share = |chosen: Chosen| {
+            let passing = chosen.passing(&conditions);
+            Some((chosen, passing))
+        };
         // The search runs anyhow. What it finds is read for each row of the tables before, and not locked where it is found.
         let is_locked = self.locks.get(table).copied().flatten().is_some();
         if chosen.is_point() || !bound.is_empty() || is_locked {
-            return Ok(Some(chosen));
+            return Ok(with_share(chosen));
         }
         let mut required = conditions
             .iter()
             .filter_map(|condition| required_match(condition, entry.match_slot(0), entry.matches.len()));
-        Ok(Some(match required.next() {
+        Ok(with_share(match required.next() {
             Some(search) => found_by_words(&choice, entry.matches[search].index, search),
             None => chosen,
         }))
@@ -395,7 +404,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
         // The others are without columns of this table: constants, and what was ready before.
         let (mut own_conditions, outer_conditions) = partition(self.take_ready(pending, &seen), own);
         let join = match chosen {
-            Some(chosen) => {
+            Some((chosen, _)) => {
                 let TableSource::Base { table: base, .. } = &entry.source else {
                     unreachable!("only base tables have paths")
                 };
@@ -562,11 +571,6 @@ fn rejects_nulls(condition: &Expr, slots: &[Range<usize>]) -> bool {
     }
 }
 
-/// The share of rows that this many conditions let through: each is guessed to pass a third.
-pub fn passing_share(conditions: usize) -> f64 {
-    (1.0f64 / 3.0).powi(conditions.min(4) as i32)
-}
-
 /// A guess: what a query gives is not counted before it runs.
 pub(super) const DERIVED_ROWS: f64 = 100.0;
 
@@ -597,7 +601,7 @@ fn joined_rows(outer: f64, inner: &Join) -> f64 {
 
 fn estimated_rows(join: &Join) -> f64 {
     match join {
-        Join::Base(access) => access.path.estimated_rows * passing_share(access.path.residual.len()),
+        Join::Base(access) => access.path.estimated_rows * passing_share(&*access.path.residual),
         Join::Derived(access) => access.estimated_rows(),
         Join::Nested(sides) => estimated_rows(&sides[0]) * estimated_rows(&sides[1]),
         Join::Left { sides, .. } => estimated_rows(&sides[0]) * estimated_rows(&sides[1]).max(1.0),

@@ -10,10 +10,14 @@ use sql_expr::Expr;
 use types::SqlResult;
 
 use super::from::FromTree;
-use super::join::{DERIVED_ROWS, JoinPlanner, hashable_sides, hashed_rows, passing_share};
+use super::join::{DERIVED_ROWS, JoinPlanner, hashable_sides, hashed_rows};
+use crate::access::passing_share;
 
 /// The whole way is looked at for so many tables at most: for each start, each step and each table left a path is chosen.
-const LOOKED_AHEAD: usize = 5;
+const LOOKED_AHEAD: usize = 7;
+
+/// Reading a row and hashing it: more than finding one by a key, for the hash table takes memory, and is made before the first row comes.
+const HASHED: f64 = 4.0;
 
 /// A table that is read next.
 #[derive(Clone, Copy)]
@@ -42,7 +46,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let is_clear = |(at, step): (usize, Step)| (step.is_point || steps.len() == 1).then_some(at);
         match best {
             None => Ok(0),
-            Some(best) if first && (3..=LOOKED_AHEAD).contains(&parts.len()) && are_tables() => match is_clear(best) {
+            Some(best) if first && (2..=LOOKED_AHEAD).contains(&parts.len()) && are_tables() => match is_clear(best) {
                 Some(at) => Ok(at),
                 None => self.cheapest_start(parts, pending, bound, &steps),
             },
@@ -121,23 +125,18 @@ impl JoinPlanner<'_, '_, '_, '_> {
             });
         };
         let access = self.access(*table, pending, bound)?;
-        let (rows, cost, reads_all, checked) = match &access {
-            Some(chosen) => (
-                chosen.estimated_rows(),
-                chosen.cost(),
-                chosen.reads_all(),
-                chosen.checked(),
-            ),
-            None => (DERIVED_ROWS, DERIVED_ROWS, true, 0),
+        let (rows, cost, reads_all, share) = match &access {
+            Some((chosen, share)) => (chosen.estimated_rows(), chosen.cost(), chosen.reads_all(), *share),
+            None => (DERIVED_ROWS, DERIVED_ROWS, true, 1.0),
         };
-        let passing = rows * passing_share(checked);
+        let passing = rows * share;
         let (score, rows) = match () {
             () if first => (cost + 2.0 * rows, passing),
             // Read and hashed once, and looked up for each row.
             () if reads_all && self.may_hash(*table, pending, bound) => {
-                let passing = rows * passing_share(self.own_conditions(*table, pending));
+                let passing = rows * self.share_of_own(*table, pending);
                 let found = hashed_rows(outer_rows, passing, rows);
-                (2.0 * rows + outer_rows + 2.0 * found, found)
+                (HASHED * rows + outer_rows + 2.0 * found, found)
             }
             () if self.is_tied(&[*table], pending, bound) => (outer_rows * (cost + 2.0 * rows), outer_rows * passing),
             // A table that no condition ties to those read so far multiplies their rows: leave it for later.
@@ -146,7 +145,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
         Ok(Step {
             score,
             rows: rows.max(0.5),
-            is_point: access.is_some_and(|chosen| chosen.is_point()),
+            is_point: access.is_some_and(|(chosen, _)| chosen.is_point()),
         })
     }
 
@@ -188,14 +187,14 @@ impl JoinPlanner<'_, '_, '_, '_> {
         })
     }
 
-    /// How many conditions look at this table alone.
-    fn own_conditions(&self, table: usize, pending: &[Expr]) -> usize {
+    /// The share of the table's rows that pass the conditions on this table alone.
+    fn share_of_own(&self, table: usize, pending: &[Expr]) -> f64 {
         let own = self.scope.tables[table].slots();
         let is_own = |condition: &&Expr| {
             let columns = condition.referenced_columns();
             !columns.is_empty() && columns.iter().all(|slot| own.contains(slot))
         };
-        pending.iter().filter(is_own).count()
+        passing_share(pending.iter().filter(is_own))
     }
 }
 

@@ -18,6 +18,7 @@ mod common;
 mod dependence;
 mod from;
 mod full_text;
+mod implied;
 mod join;
 mod join_order;
 mod json_table;
@@ -53,7 +54,7 @@ pub use change::{MultiTableChange, TargetTable, plan_delete_by_join, plan_multi_
 pub use common::{CommonTables, RecursivePlan};
 pub use from::insert_target;
 pub(crate) use from::note_table;
-pub use join::{BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, LockRequest, passing_share};
+pub use join::{BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, LockRequest};
 pub use json_table::{JsonLevel, JsonTableColumn, JsonTablePlan, OnEmpty, OnError};
 pub use read_items::ReadItems;
 pub use select::{Grouping, SelectPlan};

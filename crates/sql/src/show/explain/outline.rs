@@ -11,11 +11,10 @@ use parser::ast::SetOp;
 use super::access::{KeyUse, index_name, key_use, shown};
 use crate::expr::sort::SortKey;
 use crate::expr::{Expr, ExprKind};
-use crate::plan::access::{AccessKind, AccessPath};
+use crate::plan::access::{AccessKind, AccessPath, passing_share};
 use crate::plan::changes::{InsertPlan, InsertValue, OnDuplicate, Source, Target};
 use crate::plan::query::{
     BaseAccess, Body, DerivedAccess, DerivedSource, Join, MultiTableChange, SelectPlan, SetPlan, SubqueryPlan,
-    passing_share,
 };
 use crate::plan::straight::{Output, Total};
 use crate::plan::{Plan, QueryPlan, StraightPlan};
@@ -672,7 +671,7 @@ fn base_step(path: &AccessPath, alias: &str, kind: AccessKind) -> TableStep {
         possible: possible_keys(&path.table, path),
         key: key_use(path, kind),
         rows: path.estimated_rows,
-        share: passing_share(path.residual.len()),
+        share: passing_share(&*path.residual),
         cost: path.cost,
         condition: condition_text(path.residual.iter()),
         hash: None,
@@ -710,7 +709,7 @@ fn derived_step(access: &DerivedAccess, place: usize, derived: Option<(u64, Opti
         possible: Vec::new(),
         key: None,
         rows,
-        share: passing_share(access.conditions.len()),
+        share: passing_share(&access.conditions),
         cost: rows,
         condition: condition_text(access.conditions.iter()),
         hash: access.hash.as_ref().map(hash_text),
