@@ -94,6 +94,7 @@ impl<'a> Planner<'a> {
                 ast::DeleteForm::Single { table, .. }
                     if delete.with.is_some()
                         || self.view(table).is_some()
+                        || query::may_join_with_query(delete)
                         || delete.filter.as_ref().is_some_and(crate::full_text::has_match) =>
                 {
                     Plan::Multi(query::plan_delete_by_join(self, delete)?)

@@ -269,7 +269,7 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
             };
             self.row.push(value);
         }
-        if self.plan.distinct {
+        if self.plan.is_distinct() {
             let mut key = Vec::new();
             for (value, item) in self.row.iter().zip(&self.plan.items) {
                 write_group_key(value, item.ty.collation, &mut key);
@@ -318,7 +318,7 @@ fn is_stored(plan: &SelectPlan, item: &Expr) -> bool {
         grouping.is_table && !item.referenced_columns().iter().any(|slot| aggregates.contains(slot))
     };
     let is_grouped = || plan.grouping.as_ref().is_some_and(is_in_table) || is_key();
-    plan.distinct || !plan.windows.is_empty() || (item.is_choice() && is_grouped())
+    plan.is_distinct() || !plan.windows.is_empty() || (item.is_choice() && is_grouped())
 }
 
 /// The item that a key of the order is, where it may not be computed twice: it could have another value then, or does something beside

@@ -11,6 +11,7 @@ use super::common::{CommonTables, with_common_tables};
 use super::from::bind_from;
 use super::join::{Join, JoinPlanner, wished_before};
 use super::scope::{Changes, QueryScope, ScopeTable, TableSource};
+use super::semijoin::join_with_queries;
 use crate::access::OrderWish;
 use crate::changes::{Assignment, ViewRule, WriteRules};
 use crate::foreign_keys::ForeignKeys;
@@ -323,6 +324,10 @@ fn finish(
     };
     find_zero_dates(planner, &mut conditions, |slot| scope.named_column(slot))?;
     check_views_read(planner, &scope, &targets)?;
+    let tree = match scope.steering.is_fixed {
+        true => tree,
+        false => join_with_queries(&mut scope, tree, &mut conditions),
+    };
     // Rows are changed whole, and found again by their keys.
     for (at, _) in &targets {
         let columns = scope.tables[*at].column_slots().len();

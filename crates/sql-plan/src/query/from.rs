@@ -439,7 +439,7 @@ fn bind_json_table(scope: &mut QueryScope<'_, '_, '_>, table: &ast::JsonTable) -
 }
 
 /// Columns of a query's result as columns of a table of that alias.
-fn relabelled(columns: &[sql_api::result::ResultColumn], alias: &str) -> Vec<sql_api::result::ResultColumn> {
+pub(super) fn relabelled(columns: &[sql_api::result::ResultColumn], alias: &str) -> Vec<sql_api::result::ResultColumn> {
     columns
         .iter()
         .map(|column| sql_api::result::ResultColumn {

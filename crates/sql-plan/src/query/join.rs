@@ -571,12 +571,15 @@ fn rejects_nulls(condition: &Expr, slots: &[Range<usize>]) -> bool {
     }
 }
 
-/// A guess: what a query gives is not counted before it runs.
+/// A guess: what the server tells of itself, or a document holds, is not counted before it is read.
 pub(super) const DERIVED_ROWS: f64 = 100.0;
 
 impl DerivedAccess {
     pub fn estimated_rows(&self) -> f64 {
-        DERIVED_ROWS
+        match &self.source {
+            DerivedSource::Query(query) => query.rows,
+            _ => DERIVED_ROWS,
+        }
     }
 }
 
@@ -592,14 +595,17 @@ fn joined_rows(outer: f64, inner: &Join) -> f64 {
         Join::Base(access) if access.hash.is_some() => {
             hashed_rows(outer, estimated_rows(inner), access.path.estimated_rows)
         }
-        Join::Derived(access) if access.hash.is_some() => hashed_rows(outer, DERIVED_ROWS, DERIVED_ROWS),
+        Join::Derived(access) if access.hash.is_some() => {
+            let rows = access.estimated_rows();
+            hashed_rows(outer, rows, rows)
+        }
         Join::Filter { join, .. } => joined_rows(outer, join) * 0.5,
         _ => outer * estimated_rows(inner),
     }
     .max(0.5)
 }
 
-fn estimated_rows(join: &Join) -> f64 {
+pub(super) fn estimated_rows(join: &Join) -> f64 {
     match join {
         Join::Base(access) => access.path.estimated_rows * passing_share(&*access.path.residual),
         Join::Derived(access) => access.estimated_rows(),

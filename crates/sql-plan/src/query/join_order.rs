@@ -11,6 +11,7 @@ use types::SqlResult;
 
 use super::from::FromTree;
 use super::join::{DERIVED_ROWS, JoinPlanner, hashable_sides, hashed_rows};
+use super::scope::TableSource;
 use crate::access::passing_share;
 
 /// The whole way is looked at for so many tables at most: for each start, each step and each table left a path is chosen.
@@ -127,7 +128,13 @@ impl JoinPlanner<'_, '_, '_, '_> {
         let access = self.access(*table, pending, bound)?;
         let (rows, cost, reads_all, share) = match &access {
             Some((chosen, share)) => (chosen.estimated_rows(), chosen.cost(), chosen.reads_all(), *share),
-            None => (DERIVED_ROWS, DERIVED_ROWS, true, 1.0),
+            None => {
+                let rows = match &self.scope.tables[*table].source {
+                    TableSource::Derived(query) => query.rows,
+                    _ => DERIVED_ROWS,
+                };
+                (rows, rows, true, 1.0)
+            }
         };
         let passing = rows * share;
         let (score, rows) = match () {

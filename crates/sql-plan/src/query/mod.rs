@@ -7,7 +7,7 @@
 //! * [`scope`]: what names mean, [`full_text`]: those in searches; [`common`]: what WITH gives names to;
 //! * [`from`]: table references into a tree of joins; [`join`]: joins and the access to each table, [`join_order`]: their order;
 //!   [`json_table`]: tables out of documents;
-//! * [`select`]: one SELECT; [`dependence`]: which columns its groups determine; [`window`]: window functions,
+//! * [`select`]: one SELECT; [`semijoin`]: IN (SELECT …) as a join, [`implied`]: what an OR says of each table, [`estimate`]: how many rows; [`dependence`]: which columns its groups determine; [`window`]: window functions,
 //!   [`named_windows`]: what they are over;
 //! * [`change`]: UPDATE and DELETE over several tables;
 //! * this file: set operations, VALUES, LIMIT, subqueries.
@@ -16,6 +16,7 @@ mod aliases;
 mod change;
 mod common;
 mod dependence;
+mod estimate;
 mod from;
 mod full_text;
 mod implied;
@@ -30,6 +31,7 @@ mod rollup;
 mod scope;
 mod scope_table;
 mod select;
+mod semijoin;
 mod subquery;
 mod window;
 
@@ -52,12 +54,14 @@ use crate::table::Table;
 
 pub use change::{MultiTableChange, TargetTable, plan_delete_by_join, plan_multi_delete, plan_multi_update};
 pub use common::{CommonTables, RecursivePlan};
+use estimate::rows_of;
 pub use from::insert_target;
 pub(crate) use from::note_table;
 pub use join::{BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, LockRequest};
 pub use json_table::{JsonLevel, JsonTableColumn, JsonTablePlan, OnEmpty, OnError};
 pub use read_items::ReadItems;
 pub use select::{Grouping, SelectPlan};
+pub use semijoin::may_join_with_query;
 pub use subquery::SubqueryPlan;
 pub use window::{FrameEdge, WindowKind, WindowPlan, is_no_distance};
 
@@ -82,6 +86,8 @@ pub struct QueryPlan {
     pub locked: Vec<Arc<Table>>,
     /// Derived and common tables whose rows depend on a row around this query: they are computed anew whenever it runs.
     pub renewed: Vec<DerivedSource>,
+    /// How many it is guessed to give.
+    pub rows: f64,
     /// What its columns determine of each other, of a query within another one.
     dependences: Arc<dependence::Dependences>,
 }
@@ -168,7 +174,7 @@ impl QueryPlan {
     pub(super) fn is_mergeable(&self) -> bool {
         match &self.body {
             Body::Select(select) => {
-                let is_plain = select.grouping.is_none() && select.windows.is_empty() && !select.distinct;
+                let is_plain = select.grouping.is_none() && select.windows.is_empty() && !select.is_distinct();
                 is_plain && select.having.is_none() && select.from.is_some() && self.limit.is_none()
             }
             Body::Nested(query) => self.limit.is_none() && self.order.is_empty() && query.is_mergeable(),
@@ -330,6 +336,7 @@ fn plan_term(
         Body::Select(_) | Body::Values(_) | Body::Set(_) => Arc::default(),
     };
     Ok(QueryPlan {
+        rows: rows_of(&body, limit.as_ref()),
         dependences,
         shape,
         body,

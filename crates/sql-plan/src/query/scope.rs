@@ -250,7 +250,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
         }
     }
 
-    fn column_at(&mut self, table: usize, at: usize) -> Expr {
+    pub(super) fn column_at(&mut self, table: usize, at: usize) -> Expr {
         let slot = self.tables[table].offset + at;
         let table = &mut self.tables[table];
         table.used[at] = true;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use catalog::{IndexDef, Privileges, same_name};
 use parser::ast::{self, LockStrength, QueryBody, Select, SelectItem};
@@ -17,6 +18,7 @@ use types::{ErrorKind, SqlError, SqlResult};
 use super::aliases::{Aliases, Beside};
 use super::common::CommonTables;
 use super::dependence::{Dependences, Facts, printed};
+use super::estimate::rows_of;
 use super::from::bind_from;
 use super::join::{BaseAccess, Join, JoinPlanner, LockRequest, wished_before};
 use super::kept_keys::KeptKeys;
@@ -24,6 +26,7 @@ use super::named_windows::NamedWindows;
 use super::read_items::ReadItems;
 use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
 use super::scope::{BelowView, QueryScope, ScopeTable, TableSource, is_unknown_column};
+use super::semijoin::join_with_queries;
 use super::window::{WindowPlan, check_unused_windows, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
 use crate::access::{OrderWish, RangeSpec};
@@ -52,8 +55,22 @@ pub struct SelectPlan {
     /// The slots of tables that something else than an item reads.
     pub used_beside: BTreeSet<usize>,
     pub distinct: bool,
+    /// Nobody asks how often a row comes.
+    is_set: AtomicBool,
     /// Empty where the first table's index gives the order.
     pub order: Vec<SortKey>,
+}
+
+impl SelectPlan {
+    /// Rows that are the same come once.
+    pub fn is_distinct(&self) -> bool {
+        self.distinct || self.is_set.load(Ordering::Relaxed)
+    }
+
+    /// Who reads it asks whether a row is there, not how often.
+    pub(super) fn note_distinct(&self) {
+        self.is_set.store(true, Ordering::Relaxed);
+    }
 }
 
 /// GROUP BY, and aggregates without it.
@@ -91,9 +108,11 @@ pub fn plan_select_query(
     scope.common = common.clone();
     let (limit, offset) = bind_limit(planner, query.limit.as_ref())?;
     let (plan, shape, dependences) = plan_select(planner, &mut scope, select, query, limit.as_ref())?;
+    let body = Body::Select(Box::new(plan));
     Ok(QueryPlan {
+        rows: rows_of(&body, limit.as_ref()),
         shape,
-        body: Body::Select(Box::new(plan)),
+        body,
         order: Vec::new(),
         limit,
         offset,
@@ -138,6 +157,13 @@ fn plan_select(
     let conditions = match conditions {
         Err(error) if !is_unknown_column(&error) => return Err(error),
         conditions => conditions,
+    };
+    let (from, conditions) = match (from, conditions) {
+        (Some((tree, shown)), Ok(mut conditions)) if !is_fixed => {
+            let tree = join_with_queries(scope, tree, &mut conditions);
+            (Some((tree, shown)), Ok(conditions))
+        }
+        unchanged => unchanged,
     };
     let width = scope.width();
     scope.named_windows = NamedWindows::new(&select.windows)?;
@@ -344,6 +370,7 @@ fn plan_select(
         read: ReadItems::default(),
         used_beside,
         distinct: select.options.distinct,
+        is_set: AtomicBool::new(false),
         order,
     };
     Ok((plan, ResultShape::new(columns), dependences))

@@ -1,6 +1,7 @@
 //! Queries inside expressions: what the binder makes of them.
 
 use std::any::Any;
+use std::sync::Arc;
 
 use sql_expr::{Coercibility, Expr, Subquery};
 use types::SqlType;
@@ -10,7 +11,7 @@ use super::QueryPlan;
 /// A planned subquery.
 #[derive(Debug)]
 pub struct SubqueryPlan {
-    plan: QueryPlan,
+    plan: Arc<QueryPlan>,
     types: Vec<SqlType>,
     deterministic: bool,
     outer_columns: Vec<Expr>,
@@ -20,7 +21,7 @@ impl SubqueryPlan {
     pub fn new(plan: QueryPlan, deterministic: bool) -> SubqueryPlan {
         let types = plan.column_types();
         SubqueryPlan {
-            plan,
+            plan: Arc::new(plan),
             types,
             deterministic,
             outer_columns: Vec::new(),
@@ -34,6 +35,11 @@ impl SubqueryPlan {
 
     pub fn plan(&self) -> &QueryPlan {
         &self.plan
+    }
+
+    /// The same, for who reads it as a table.
+    pub fn shared_plan(&self) -> Arc<QueryPlan> {
+        self.plan.clone()
     }
 }
 

@@ -378,7 +378,7 @@ impl Outliner {
             self.subqueries(&key.expr, Place::Projection, &mut block);
         }
         block.windows = plan.windows.iter().map(|window| window.kind.name()).collect();
-        block.distinct = plan.distinct;
+        block.distinct = plan.is_distinct();
         block.sort = order_text(&plan.order);
         block
     }
@@ -568,7 +568,7 @@ impl Outliner {
             self.subqueries(&assignment.value, Place::Projection, &mut block);
         }
         let mut tables = Vec::new();
-        plan.join.for_each_table(&mut |access| {
+        each_own_table(&plan.join, &mut |access| {
             if plan.targets.iter().any(|target| target.offset == access.offset) {
                 tables.push(access.alias.clone());
             }
@@ -595,6 +595,16 @@ fn first_block_mut(unit: &mut Unit) -> &mut Block {
     match unit {
         Unit::Block(block) => block,
         Unit::Set(set) => first_block_mut(&mut set.terms[0].1),
+    }
+}
+
+/// Of the join itself, not of the queries in it.
+fn each_own_table<'j>(join: &'j Join, visit: &mut dyn FnMut(&'j BaseAccess)) {
+    match join {
+        Join::Base(access) => visit(access),
+        Join::Derived(_) => {}
+        Join::Nested(sides) | Join::Left { sides, .. } => sides.iter().for_each(|side| each_own_table(side, visit)),
+        Join::Filter { join, .. } => each_own_table(join, visit),
     }
 }
 
