@@ -24,6 +24,7 @@ pub mod set;
 pub mod show;
 pub mod stored;
 pub mod table;
+mod table_names;
 pub mod transaction;
 pub mod walk;
 

@@ -8,7 +8,7 @@ use governor::sort::sort_by;
 use governor::stepwise::{Map, Set, Stepwise};
 use sql_expr::aggregate::write_group_key;
 use sql_expr::sort::{SortKey, compare_keys, compare_values};
-use sql_expr::{Accumulator, Expr};
+use sql_expr::{Accumulator, Expr, ExprKind};
 use sql_plan::query::{Grouping, SelectPlan};
 use types::{SqlResult, Value};
 
@@ -231,6 +231,8 @@ struct Output<'p, 'c, 'e, 'f> {
     stored: Vec<bool>,
     /// The items that the keys of the order take their values from.
     key_items: Vec<Option<usize>>,
+    /// The items are computed when the rows are in order, of rows that are kept as they were read.
+    is_late: bool,
     row: Vec<Value>,
 }
 
@@ -243,6 +245,7 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
     ) -> SqlResult<Output<'p, 'c, 'e, 'f>> {
         let sorter = (!plan.order.is_empty()).then(|| Sorter::new(&plan.order, wanted));
         let memory = ctx.runtime.query_memory();
+        let key_items: Vec<_> = plan.order.iter().map(|key| key_item(plan, &key.expr)).collect();
         Ok(Output {
             plan,
             ctx,
@@ -251,24 +254,22 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
             memory,
             sorter,
             stored: plan.items.iter().map(|item| is_stored(plan, item)).collect(),
-            key_items: plan.order.iter().map(|key| key_item(plan, &key.expr)).collect(),
+            is_late: counts_in_order(plan) && key_items.iter().all(Option::is_none),
+            key_items,
             row: Vec::new(),
         })
     }
 
     fn take(&mut self, wide: &[Value]) -> SqlResult<ControlFlow<()>> {
         governor::tick()?;
-        self.row.clear();
-        for (at, (item, stored)) in self.plan.items.iter().zip(&self.stored).enumerate() {
-            let value = if !self.plan.read.contains(at) {
-                Value::Null
-            } else if *stored {
-                item.eval(wide, self.ctx)?
-            } else {
-                item.eval_shown(wide, self.ctx)?
-            };
-            self.row.push(value);
+        if self.is_late
+            && let Some(sorter) = &mut self.sorter
+        {
+            let keys = self.plan.order.iter().map(|key| key.expr.eval(wide, self.ctx));
+            sorter.add(keys.collect::<SqlResult<_>>()?, wide, &mut self.memory)?;
+            return Ok(ControlFlow::Continue(()));
         }
+        self.compute(wide)?;
         if self.plan.is_distinct() {
             let mut key = Vec::new();
             for (value, item) in self.row.iter().zip(&self.plan.items) {
@@ -294,16 +295,54 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn finish(self) -> SqlResult<()> {
-        let Some(sorter) = self.sorter else { return Ok(()) };
+    /// The row of the select list.
+    fn compute(&mut self, wide: &[Value]) -> SqlResult<()> {
+        self.row.clear();
+        for (at, (item, stored)) in self.plan.items.iter().zip(&self.stored).enumerate() {
+            let value = if !self.plan.read.contains(at) {
+                Value::Null
+            } else if *stored {
+                item.eval(wide, self.ctx)?
+            } else {
+                item.eval_shown(wide, self.ctx)?
+            };
+            self.row.push(value);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> SqlResult<()> {
+        let Some(sorter) = self.sorter.take() else {
+            return Ok(());
+        };
         for row in sorter.sorted()? {
             governor::tick()?;
-            if (self.emit)(&row.values)?.is_break() {
+            let values = match self.is_late {
+                true => {
+                    self.compute(&row.values)?;
+                    &self.row
+                }
+                false => &row.values,
+            };
+            if (self.emit)(values)?.is_break() {
                 break;
             }
         }
         Ok(())
     }
+}
+
+/// Whether items number the rows, or sum over them, in user variables: in the order that is asked for, as in MySQL.
+fn counts_in_order(plan: &SelectPlan) -> bool {
+    let is_variable = |part: &Expr| {
+        matches!(
+            part.kind,
+            ExprKind::AssignUserVariable { .. } | ExprKind::UserVariable { changes: true, .. }
+        )
+    };
+    let counts = |item: &Expr| item.any(&mut |part| is_variable(part));
+    let is_plain = plan.grouping.is_none() && plan.windows.is_empty() && !plan.is_distinct();
+    is_plain && plan.items.iter().any(counts)
 }
 
 /// Whether a value of the select list went through a key or a window, and has the digits of its type since.

@@ -276,9 +276,11 @@ fn check_names(shape: &ResultShape) -> SqlResult<()> {
 
 /// Whether a FROM clause anywhere in the query names the table.
 fn refers_to(query: &ast::Query, name: &ast::Ident) -> bool {
-    // The printed form shows every table reference as a quoted name; a false match only costs the recursive plan.
-    let quoted = format!("`{}`", name.as_str());
-    query.to_string().contains(&quoted)
+    let mut refers = false;
+    query
+        .clone()
+        .for_each_table_name(&mut |table| refers |= table.schema.is_none() && table.name.is(name));
+    refers
 }
 
 /// The columns of a derived table under its column list; 1353's kin for a list of another length.

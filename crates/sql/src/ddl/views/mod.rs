@@ -284,7 +284,7 @@ fn text_of(query: &ast::Query) -> SqlResult<String> {
 
 /// Takes the database off the names of tables in it.
 pub(crate) fn without_database(query: &mut ast::Query, database: &str) {
-    canonical::each_table_name(query, &mut |name| {
+    query.for_each_table_name(&mut |name| {
         if name.schema.as_ref().is_some_and(|schema| schema.as_str() == database) {
             name.schema = None;
         }
