@@ -31,8 +31,6 @@ pub struct ColumnDef {
     /// `NOT SECONDARY`
     pub not_secondary: bool,
     pub checks: Vec<CheckConstraint>,
-    /// `REFERENCES ...` of the column itself: parsed, and without effect in MySQL.
-    pub references: Option<References>,
 }
 
 impl ColumnDef {
@@ -58,7 +56,6 @@ impl ColumnDef {
             secondary_engine_attribute: None,
             not_secondary: false,
             checks: Vec::new(),
-            references: None,
         }
     }
 }

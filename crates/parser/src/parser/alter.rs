@@ -75,7 +75,15 @@ impl Parser<'_> {
             return Ok(false);
         };
         let action = match keyword {
-            Kw::ADD => self.alter_add()?,
+            Kw::ADD => {
+                let (action, key) = self.alter_add()?;
+                if let Some(key) = key {
+                    actions.push(action);
+                    AlterAction::AddConstraint(key)
+                } else {
+                    action
+                }
+            }
             Kw::DROP => self.alter_drop()?,
             Kw::ALTER => self.alter_alter()?,
             Kw::CHANGE => {
@@ -162,26 +170,28 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    fn alter_add(&mut self) -> PResult<AlterAction> {
+    /// The clause, and the foreign key of a column with `REFERENCES`.
+    fn alter_add(&mut self) -> PResult<(AlterAction, Option<TableElement>)> {
         self.bump();
         if self.eat(Kw::COLUMN) {
             return self.alter_add_column();
         }
         match self.opt_constraint()? {
-            Some(constraint) => Ok(AlterAction::AddConstraint(constraint)),
+            Some(constraint) => Ok((AlterAction::AddConstraint(constraint), None)),
             None => self.alter_add_column(),
         }
     }
 
-    fn alter_add_column(&mut self) -> PResult<AlterAction> {
-        if self.at_tok(Tok::LParen) {
-            return self.paren_list(Self::table_element).map(AlterAction::AddElements);
+    fn alter_add_column(&mut self) -> PResult<(AlterAction, Option<TableElement>)> {
+        if self.eat_tok(Tok::LParen) {
+            let elements = self.table_elements()?;
+            self.expect_tok(Tok::RParen)?;
+            return Ok((AlterAction::AddElements(elements), None));
         }
         let column = Box::new(self.column_def()?);
-        Ok(AlterAction::AddColumn {
-            column,
-            position: self.column_position()?,
-        })
+        let key = self.opt_column_references(&column)?;
+        let position = self.column_position()?;
+        Ok((AlterAction::AddColumn { column, position }, key))
     }
 
     /// `[FIRST|AFTER column]`

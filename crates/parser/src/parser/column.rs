@@ -330,9 +330,6 @@ impl Parser<'_> {
             column.generated = Some(self.generated()?);
         }
         while self.column_attribute(&mut column)? {}
-        if let Some(references) = self.opt_references()? {
-            column.references = Some(references);
-        }
         Ok(column)
     }
 

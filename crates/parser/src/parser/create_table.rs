@@ -36,7 +36,7 @@ impl Parser<'_> {
                 self.expect_tok(Tok::RParen)?;
                 return Ok(CreateTableBody::Like(like));
             }
-            definition.elements = self.list(Self::table_element)?;
+            definition.elements = self.table_elements()?;
             self.expect_tok(Tok::RParen)?;
         }
         self.create_table_tail(&mut definition)?;
@@ -63,11 +63,34 @@ impl Parser<'_> {
         Ok(())
     }
 
-    pub(super) fn table_element(&mut self) -> PResult<TableElement> {
-        match self.opt_constraint()? {
-            Some(constraint) => Ok(constraint),
-            None => self.column_def().map(|column| TableElement::Column(Box::new(column))),
+    /// Elements of a table between commas. `REFERENCES` behind a column is a foreign key behind it.
+    pub(super) fn table_elements(&mut self) -> PResult<Vec<TableElement>> {
+        let mut elements = Vec::new();
+        loop {
+            match self.opt_constraint()? {
+                Some(constraint) => elements.push(constraint),
+                None => {
+                    let column = self.column_def()?;
+                    let key = self.opt_column_references(&column)?;
+                    elements.push(TableElement::Column(Box::new(column)));
+                    elements.extend(key);
+                }
+            }
+            if !self.eat_tok(Tok::Comma) {
+                return Ok(elements);
+            }
         }
+    }
+
+    /// `REFERENCES …` behind a column.
+    pub(super) fn opt_column_references(&mut self, column: &ColumnDef) -> PResult<Option<TableElement>> {
+        let key = self.opt_references()?.map(|references| ForeignKey {
+            constraint: None,
+            index: None,
+            columns: vec![column.name.clone()],
+            references,
+        });
+        Ok(key.map(|key| TableElement::ForeignKey(Box::new(key))))
     }
 
     /// A key, foreign key or check, if one begins here.

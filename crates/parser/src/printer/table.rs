@@ -114,7 +114,6 @@ impl Printer {
             self.text(" ");
             self.check(check);
         }
-        self.opt(" ", &column.references, Self::references);
     }
 
     fn storage(&mut self, storage: ColumnStorage) {

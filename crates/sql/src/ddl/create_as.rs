@@ -87,7 +87,7 @@ impl Session {
     /// A table that nothing names, for a definition that may be made.
     fn nameless_table(
         &self,
-        def: TableDef,
+        mut def: TableDef,
         auto_increment: Option<u64>,
         locks: &ObjectLocks,
         host: &dyn Host,
@@ -100,6 +100,7 @@ impl Session {
             before,
             copies: Vec::new(),
         };
+        change.name_parent_keys(&mut def)?;
         change.check_constraints(&def)?;
         let id = self.engine.allocate_table_id(&change.runtime)?;
         let def = TableDef { id, ..def };

@@ -37,12 +37,9 @@ impl TableBuilder {
         }
         let references = &written.references;
         let given = written.constraint.as_deref();
-        if references.columns.len() != columns.len() {
-            let name = given.unwrap_or("foreign key without name");
-            return Err(SqlError::new(
-                ErrorKind::WrongFkDef,
-                &[&name, &"Key reference and table reference don't match"],
-            ));
+        // Without columns it is the parent's primary key, which is not known here.
+        if !references.columns.is_empty() && references.columns.len() != columns.len() {
+            return Err(other_columns(given));
         }
         let name = match given {
             Some(name) => {
@@ -275,9 +272,49 @@ fn are_alike(a: &SqlType, b: &SqlType) -> bool {
     }
 }
 
+/// 1239
+fn other_columns(name: Option<&str>) -> SqlError {
+    let name = name.unwrap_or("foreign key without name");
+    SqlError::new(
+        ErrorKind::WrongFkDef,
+        &[&name, &"Key reference and table reference don't match"],
+    )
+}
+
 // --- a change of the schema ---
 
 impl SchemaChange<'_> {
+    /// `REFERENCES parent` without columns means the parent's primary key.
+    pub fn name_parent_keys(&self, def: &mut TableDef) -> SqlResult<()> {
+        for at in 0..def.foreign_keys.len() {
+            let key = &def.foreign_keys[at];
+            if !key.parent_columns.is_empty() {
+                continue;
+            }
+            let parent = match key.refers_to(&def.database, &def.name) {
+                true => Some(&*def),
+                false => self
+                    .edit
+                    .catalog()
+                    .table(&key.parent_database, &key.parent_table)
+                    .map(|parent| &**parent),
+            };
+            if parent.is_none() && self.runtime.settings.foreign_key_checks {
+                return Err(SqlError::new(ErrorKind::FkCannotOpenParent, &[&key.parent_table]));
+            }
+            let named = |parent: &TableDef| {
+                let parts = parent.primary().into_iter().flat_map(|primary| &primary.parts);
+                parts.map(|part| parent.columns[part.column].name.clone()).collect()
+            };
+            let columns: Vec<String> = parent.map(named).unwrap_or_default();
+            if columns.len() != key.columns.len() {
+                return Err(other_columns(None));
+            }
+            def.foreign_keys[at].parent_columns = columns;
+        }
+        Ok(())
+    }
+
     /// Checks a new table: the names of its checks, its own keys, and those that have waited for its name.
     pub fn check_constraints(&self, def: &TableDef) -> SqlResult<()> {
         self.check_names_of_checks(None, def)?;
@@ -436,6 +473,7 @@ impl SchemaChange<'_> {
         rename_own_keys(old, new);
         rename_own_checks(old, new)?;
         self.check_names_of_checks(Some(old), new)?;
+        self.name_parent_keys(new)?;
         for (key, is_new) in new.foreign_keys.iter().zip(is_new) {
             self.check_name_is_free(new, key)?;
             let parent = self.edit.catalog().table(&key.parent_database, &key.parent_table);

@@ -336,6 +336,7 @@ impl Session {
             if change.before.is_taken(&database, &name) {
                 return Err(SqlError::new(ErrorKind::TableExists, &[&name]));
             }
+            change.name_parent_keys(&mut def)?;
             change.check_constraints(&def)?;
             def.id = change.engine.allocate_table_id(&change.runtime)?;
             change.create_table(def, options.auto_increment);
