@@ -212,7 +212,7 @@ fn column_row(
         text(table),
         text(name),
         number(at as u64 + 1),
-        definition.map_or(Value::Null, default_text),
+        definition.map_or(Value::Null, shown_default),
         yes_no(ty.nullable),
         data_type,
         chars,
@@ -300,28 +300,32 @@ fn numeric_precision(ty: &SqlType) -> (Value, Value) {
         TypeKind::Int => exact(10),
         TypeKind::BigInt => exact(if ty.unsigned { 20 } else { 19 }),
         TypeKind::Decimal => (number(u64::from(ty.length)), number(u64::from(ty.decimals))),
-        TypeKind::Float => (
-            number(12u64),
-            if ty.decimals < 31 {
-                number(u64::from(ty.decimals))
-            } else {
-                Value::Null
-            },
-        ),
-        TypeKind::Double => (
-            number(22u64),
-            if ty.decimals < 31 {
-                number(u64::from(ty.decimals))
-            } else {
-                Value::Null
-            },
-        ),
+        TypeKind::Float | TypeKind::Double if ty.decimals < 31 => {
+            (number(u64::from(ty.length)), number(u64::from(ty.decimals)))
+        }
+        TypeKind::Float => (number(12u64), Value::Null),
+        TypeKind::Double => (number(22u64), Value::Null),
         TypeKind::Bit => (number(u64::from(ty.length)), Value::Null),
         _ => (Value::Null, Value::Null),
     }
 }
 
-/// The default as information_schema shows it.
+fn hexadecimal(bytes: &[u8]) -> Value {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+    text(format!("0x{digits}"))
+}
+
+/// The default as information_schema shows it: as [`default_text`], but for the bytes of binary columns.
+fn shown_default(column: &ColumnDef) -> Value {
+    match &column.default {
+        Some(ColumnDefault::Literal(written)) if matches!(column.ty.kind, TypeKind::Binary | TypeKind::VarBinary) => {
+            hexadecimal(written.as_bytes())
+        }
+        _ => default_text(column),
+    }
+}
+
+/// The default as it is written, without quotes.
 pub fn default_text(column: &ColumnDef) -> Value {
     match &column.default {
         None | Some(ColumnDefault::Null | ColumnDefault::Dropped) => Value::Null,
@@ -338,10 +342,7 @@ pub fn default_text(column: &ColumnDef) -> Value {
             let value = bytes.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
             text(format!("b'{value:b}'"))
         }
-        Some(ColumnDefault::Bytes(bytes)) => text(format!(
-            "0x{}",
-            bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>()
-        )),
+        Some(ColumnDefault::Bytes(bytes)) => hexadecimal(bytes),
         Some(ColumnDefault::Now(0)) => text("CURRENT_TIMESTAMP"),
         Some(ColumnDefault::Now(digits)) => text(format!("CURRENT_TIMESTAMP({digits})")),
         Some(ColumnDefault::Expression(expression)) => text(shown(expression)),

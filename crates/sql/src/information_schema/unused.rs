@@ -38,3 +38,17 @@ fn column(word: &'static str) -> VirtualColumn {
     };
     VirtualColumn { name, kind }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::all_tables;
+
+    #[test]
+    fn no_table_is_there_twice() {
+        let mut names: Vec<_> = all_tables().map(|table| (table.database, table.name)).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+}
