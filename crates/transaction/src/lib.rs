@@ -29,6 +29,7 @@ mod local;
 mod lock;
 mod overlay;
 mod past;
+mod prepared;
 mod read;
 mod settle;
 mod write;
@@ -37,6 +38,7 @@ pub use commit::{Committing, Participant};
 pub use local::LocalChanges;
 pub use lock::{LOCKS_AT_ONCE, Unlocking};
 pub use past::{PastMoment, commit_nothing};
+pub use prepared::Decision;
 pub use settle::{Missed, Settled, StatementScope};
 
 use claims::Claims;
