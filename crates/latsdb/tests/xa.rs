@@ -1,6 +1,6 @@
 //! XA transactions between PREPARE and COMMIT: kills, restarts, checkpoints, and the loss of whoever leads.
 
-use mysql_client::Client;
+use mysql_client::{Answer, Client};
 
 use crate::cluster::{Cluster, code, eventually, run};
 use crate::support::{Running, directory, rows, verify};
@@ -268,6 +268,140 @@ fn what_is_not_prepared_goes_with_its_session() {
     run(&mut client, "GRANT XA_RECOVER_ADMIN ON *.* TO teller");
     assert_eq!(recovered(&mut node.client_of("teller")), [""; 0]);
     node.stop();
+}
+
+/// What a client was told of a transaction that moves one from an account to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Committed,
+    RolledBack,
+    Nothing,
+}
+
+/// Moves on, one transaction after the other, until the node is gone. Some are rolled back, some are left prepared.
+fn transfer(mut client: Client, session: usize, round: usize) -> Vec<(String, Told)> {
+    let mut told = Vec::new();
+    if client.query("SET innodb_lock_wait_timeout = 1").is_err() {
+        return told;
+    }
+    for number in 0.. {
+        let name = format!("{round}-{session}-{number}");
+        let (from, to) = ((number * 7 + session) % 40, (number * 11 + 3 * session + 1) % 40);
+        let mut steps = vec![
+            format!("XA START '{name}'"),
+            format!("UPDATE test.account SET v = v - 1 WHERE id = {from}"),
+            format!("UPDATE test.account SET v = v + 1 WHERE id = {to}"),
+            format!("INSERT INTO test.moved VALUES ('{name}', {from}, {to})"),
+            format!("XA END '{name}'"),
+            format!("XA PREPARE '{name}'"),
+        ];
+        let end = match number % 16 {
+            5 => None,
+            3 | 9 => Some(Told::RolledBack),
+            _ => Some(Told::Committed),
+        };
+        steps.extend(end.map(|end| match end {
+            Told::RolledBack => format!("XA ROLLBACK '{name}'"),
+            Told::Committed | Told::Nothing => format!("XA COMMIT '{name}'"),
+        }));
+        for step in &steps {
+            match client.query(step) {
+                Err(_gone) => {
+                    told.push((name, Told::Nothing));
+                    return told;
+                }
+                // It has waited for too long, or for each other.
+                Ok(Answer::Error { .. }) => {
+                    let _ = client.query(&format!("XA END '{name}'"));
+                    let _ = client.query(&format!("XA ROLLBACK '{name}'"));
+                    break;
+                }
+                Ok(_) if Some(step) == steps.last() && end.is_some() => {
+                    told.push((name.clone(), end.unwrap_or(Told::Nothing)));
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+    told
+}
+
+/// Of each all or nothing, once: as was told, and as the coordinator says afterwards.
+#[test]
+fn transfers_in_two_phases_add_up_over_kills() {
+    let data = directory("xa-transfers");
+    let mut node = Running::start(&data);
+    let mut client = node.client();
+    run(&mut client, "CREATE TABLE test.account (id INT PRIMARY KEY, v INT)");
+    run(
+        &mut client,
+        "CREATE TABLE test.moved (name VARCHAR(40) PRIMARY KEY, a INT, b INT)",
+    );
+    let accounts: Vec<String> = (0..40).map(|id| format!("({id}, 0)")).collect();
+    run(
+        &mut client,
+        &format!("INSERT INTO test.account VALUES {}", accounts.join(", ")),
+    );
+    let mut decided: Vec<(String, Told)> = Vec::new();
+    for round in 0..4 {
+        let told: Vec<_> = std::thread::scope(|scope| {
+            let sessions: Vec<_> = (0..4)
+                .map(|session| {
+                    let client = node.client();
+                    scope.spawn(move || transfer(client, session, round))
+                })
+                .collect();
+            let mut watcher = node.client();
+            eventually("some transfers", || {
+                match rows(&mut watcher, "SELECT COUNT(*) FROM test.moved")
+                    .remove(0)
+                    .parse::<usize>()
+                {
+                    Ok(count) if count >= (round + 1) * 40 => Ok(()),
+                    other => Err(format!("{other:?}")),
+                }
+            });
+            node.signal("KILL");
+            sessions
+                .into_iter()
+                .flat_map(|session| session.join().unwrap())
+                .collect()
+        });
+        decided.extend(told);
+        drop(node);
+        node = Running::start(&data);
+        let mut client = node.client();
+        for (number, row) in recovered(&mut client).into_iter().enumerate() {
+            let name = row.split(' ').next_back().unwrap().to_owned();
+            assert!(
+                decided
+                    .iter()
+                    .all(|(known, told)| *known != name || *told == Told::Nothing),
+                "{name} has ended, and is prepared"
+            );
+            let (end, told) = match number % 2 {
+                0 => ("COMMIT", Told::Committed),
+                _ => ("ROLLBACK", Told::RolledBack),
+            };
+            run(&mut client, &format!("XA {end} '{name}'"));
+            decided.push((name, told));
+        }
+        assert_eq!(recovered(&mut client), [""; 0]);
+        let moved = rows(&mut client, "SELECT name FROM test.moved");
+        for (name, told) in &decided {
+            match told {
+                Told::Committed => assert!(moved.contains(name), "{name} was committed"),
+                Told::RolledBack => assert!(!moved.contains(name), "{name} was rolled back"),
+                Told::Nothing => {}
+            }
+        }
+        let wrong = "SELECT id, v FROM test.account WHERE v <>
+            (SELECT COUNT(*) FROM test.moved WHERE b = id) - (SELECT COUNT(*) FROM test.moved WHERE a = id)";
+        assert_eq!(rows(&mut client, wrong), [""; 0]);
+    }
+    node.stop();
+    let (said, is_whole) = verify(&data);
+    assert!(is_whole, "{said}");
 }
 
 #[test]
