@@ -40,6 +40,8 @@ pub enum Feature {
     CharacterSets,
     /// Full-text indexes, in the definitions of tables.
     FullText,
+    /// Prepared transactions, in tables of their own; whoever leads holds their locks.
+    PreparedTransactions,
 }
 
 impl Level {
@@ -58,7 +60,11 @@ impl Feature {
         match self {
             Feature::LevelsOnDisk | Feature::Witness => Level(2),
             Feature::Programs | Feature::HiddenColumns => Level(3),
-            Feature::CharacterSets | Feature::Events | Feature::FullText | Feature::FunctionsAndTriggers => Level(4),
+            Feature::CharacterSets
+            | Feature::Events
+            | Feature::FullText
+            | Feature::FunctionsAndTriggers
+            | Feature::PreparedTransactions => Level(4),
         }
     }
 }

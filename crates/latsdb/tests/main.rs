@@ -28,3 +28,4 @@ mod statement_logs;
 mod support;
 mod upgrade;
 mod witness;
+mod xa;

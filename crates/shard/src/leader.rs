@@ -270,8 +270,17 @@ async fn take_lead(shared: &Shared, raft: &Raft) -> Result<u64, String> {
     if !failpoints::goes_wrong("lead.locks") {
         shared.locks.begin_epoch();
     }
-    for table in shared.replicated.lock().writer.store().tables() {
+    let store = shared.replicated.lock().writer.store().clone();
+    for table in store.tables() {
         table.forget_row_ids();
+    }
+    let taken = shared.prepared.take_all(term, &store).await;
+    taken.map_err(|error| {
+        shared.failure.set(error.to_string());
+        error.to_string()
+    })?;
+    if leading_term(raft) != Some(term) {
+        return Err("another replica leads".into());
     }
     shared.lock_epoch.store(term, Release);
     shared.queue.lead();
@@ -296,6 +305,7 @@ async fn serve(shared: &Shared, raft: &Raft, role: Role, timing: Timing) -> Resu
         if !failpoints::goes_wrong("lead.locks") {
             shared.locks.begin_epoch();
         }
+        shared.prepared.forget();
         shared.queue.follow();
     }
 }

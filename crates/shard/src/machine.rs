@@ -44,6 +44,7 @@ use crate::ids::TransactionId;
 use crate::levels::Directory;
 use crate::observer::{Change, Observer};
 use crate::outcomes::{Fate, Known, Outcomes};
+use crate::prepared::{PREPARED, PreparedChange, PreparedLocks};
 use crate::queue::Queue;
 use crate::replica::Shared;
 use crate::visible::Visible;
@@ -77,6 +78,8 @@ pub(crate) struct Replicated {
     /// The newest complete checkpoint.
     pub checkpoint: Option<SnapshotMeta>,
     observer: Option<Arc<dyn Observer>>,
+    /// What the entry that is being applied does to prepared transactions.
+    prepared: Vec<PreparedChange>,
 }
 
 /// A large transaction on its way.
@@ -103,6 +106,7 @@ impl Replicated {
             cut_wanted: None,
             checkpoint: None,
             observer,
+            prepared: Vec::new(),
         }
     }
 
@@ -161,6 +165,7 @@ impl Replicated {
             observer.publish();
         }
         self.writer.publish();
+        self.prepared.clear();
     }
 
     /// Applies an entry of a log that is replayed to no end but to have the rows as they were: what was committed later than `latest` is
@@ -176,6 +181,7 @@ impl Replicated {
             EntryPayload::Blank | EntryPayload::Membership(_) => ControlFlow::Continue(()),
             EntryPayload::Normal(batch) => self.apply_until(&batch, latest)?.1,
         };
+        self.prepared.clear();
         self.applied = Some(log_id);
         Ok(replayed)
     }
@@ -273,8 +279,9 @@ impl Replicated {
         }
         // The observer is told of changes when they commit.
         let observed = self.observer.as_ref().map(|observer| observer.table());
-        if observed.is_some_and(|table| !changes_of(table, ops.clone()).is_empty()) {
-            self.abort(id, &"a part of it changes the catalog");
+        let followed = Followed::of(observed, ops.clone());
+        if !followed.observed.is_empty() || !followed.prepared.is_empty() {
+            self.abort(id, &"a part of it changes the catalog, or prepares a transaction");
             return Ok(());
         }
         match self.writer.check_chunk(ops) {
@@ -371,12 +378,15 @@ impl Replicated {
             self.newest = timestamp;
             return Ok(Ok(timestamp));
         }
-        if let Some(observer) = &self.observer {
-            let changes = changes_of(observer.table(), ops);
-            if !changes.is_empty() {
-                observer.apply(timestamp, &changes).map_err(io::Error::other)?;
-            }
+        let followed = Followed::of(self.observer.as_ref().map(|observer| observer.table()), ops);
+        if let Some(observer) = &self.observer
+            && !followed.observed.is_empty()
+        {
+            observer
+                .apply(timestamp, &followed.observed)
+                .map_err(io::Error::other)?;
         }
+        self.prepared.extend(followed.prepared);
         self.writer
             .apply_fitting(timestamp, fitting)
             .map_err(|error| unreadable(&error))?;
@@ -389,14 +399,31 @@ impl Replicated {
     }
 }
 
-/// What a transaction does to the rows of one table.
-fn changes_of<'a>(observed: TableId, ops: WriteOps<'a>) -> Vec<Change<'a>> {
-    let change = |op| match op {
-        WriteOp::Put { table, key, row } if table == observed => Some((key, Some(row))),
-        WriteOp::Delete { table, key } if table == observed => Some((key, None)),
-        _ => None,
-    };
-    ops.flatten().filter_map(change).collect()
+/// What a transaction does to rows that somebody follows.
+#[derive(Default)]
+struct Followed<'a> {
+    /// Of the observer's table.
+    observed: Vec<Change<'a>>,
+    prepared: Vec<PreparedChange>,
+}
+
+impl<'a> Followed<'a> {
+    fn of(observed: Option<TableId>, ops: WriteOps<'a>) -> Followed<'a> {
+        let mut followed = Followed::default();
+        for op in ops.flatten() {
+            let (table, key, row) = match op {
+                WriteOp::Put { table, key, row } => (table, key, Some(row)),
+                WriteOp::Delete { table, key } => (table, key, None),
+                _ => continue,
+            };
+            if Some(table) == observed {
+                followed.observed.push((key, row));
+            } else if table == PREPARED {
+                followed.prepared.push((key.to_vec(), row.is_some()));
+            }
+        }
+        followed
+    }
 }
 
 /// Whether a batch may take more than a moment: it is long, ends a large transaction, or changes definitions (an index is filled from all rows
@@ -428,6 +455,7 @@ pub(crate) struct Machine {
     visible: Arc<Visible>,
     directory: Arc<Directory>,
     failure: Failure,
+    prepared: Arc<PreparedLocks>,
     is_alone: Arc<AtomicBool>,
     /// What takes long is done on a thread of its own: votes and heartbeats do not wait for it.
     has_threads: bool,
@@ -445,6 +473,7 @@ impl Machine {
             visible: shared.visible.clone(),
             directory: shared.directory.clone(),
             failure: shared.failure.clone(),
+            prepared: shared.prepared.clone(),
         }
     }
 
@@ -527,6 +556,13 @@ impl Machine {
             .map_err(|error| self.not_applied(log_id, &error))?;
         replicated.applied = Some(log_id);
         self.visible.published(replicated.newest);
+        let prepared = std::mem::take(&mut replicated.prepared);
+        if !prepared.is_empty() {
+            // Before anybody is answered, who would let his locks go.
+            self.prepared
+                .follow(replicated.term, replicated.writer.store(), prepared)
+                .map_err(|error| self.not_applied(log_id, &io::Error::other(error)))?;
+        }
         replicated.give_cut();
         self.queue.settle_doubts(replicated.term, &replicated.outcomes);
         Ok(applied)

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use env::failpoints;
 use parking_lot::Mutex;
-use store::{ChunkSize, Cut, Reservation, WriteOps, WriteSet, WriteSetError};
+use store::{ChunkSize, Cut, Reservation, Uncut, WriteOps, WriteSet, WriteSetError};
 use tokio::sync::oneshot;
 use types::{TableId, Timestamp};
 
@@ -32,6 +32,7 @@ use crate::batch::{Origin, Piece};
 use crate::consensus::Verdict;
 use crate::meters::Meters;
 use crate::outcomes::{Fate, Known, Outcomes};
+use crate::prepared::PREPARED;
 use crate::{ProposeError, Transaction, TransactionId};
 
 type Answer = Result<Timestamp, ProposeError>;
@@ -56,9 +57,13 @@ pub(crate) struct Entrant {
 }
 
 impl Entrant {
-    /// Checks the write set, too. Rows of the table `whole` are never in chunks.
+    /// Checks the write set, too. Who changes rows of the table `whole` is never cut; that a transaction is prepared is said at its end.
     pub fn new(transaction: Transaction, acknowledged: u64, whole: Option<TableId>) -> Result<Entrant, WriteSetError> {
-        let cut = WriteOps::cut(&transaction.writes, LARGEST_WHOLE, CHUNK, whole)?;
+        let uncut = Uncut {
+            whole,
+            at_end: Some(PREPARED),
+        };
+        let cut = WriteOps::cut(&transaction.writes, LARGEST_WHOLE, CHUNK, uncut)?;
         Ok(Entrant {
             transaction,
             acknowledged,

@@ -51,6 +51,7 @@ use crate::membership::Admitted;
 use crate::message::{Request, Response};
 use crate::meters::Meters;
 use crate::outcomes::{Fate, Known};
+use crate::prepared::PreparedLocks;
 use crate::progress::Progress;
 use crate::queue::{Entrant, Queue};
 use crate::syncs::Syncs;
@@ -78,6 +79,7 @@ pub(crate) struct Shared {
     /// The term in which this replica leads and gives locks, or [`NO_EPOCH`].
     pub lock_epoch: Arc<AtomicU64>,
     pub locks: Arc<LockTable>,
+    pub prepared: Arc<PreparedLocks>,
     /// There are no other voters.
     pub is_alone: Arc<AtomicBool>,
     /// The replica is going away: what takes long is given up.
@@ -188,6 +190,7 @@ impl Replica {
             clock: config.env.clock.clone(),
             lock_epoch: Arc::new(AtomicU64::new(NO_EPOCH)),
             locks: store.locks().clone(),
+            prepared: Arc::new(PreparedLocks::new(store.locks().clone())),
             is_alone: Arc::new(AtomicBool::new(true)),
             stopping: Arc::default(),
             lease: Arc::new(Lease::new(config.timing.election)),

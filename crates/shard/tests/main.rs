@@ -16,5 +16,6 @@ mod faults;
 mod kill;
 mod large;
 mod levels;
+mod prepared;
 mod support;
 mod witness;

@@ -47,7 +47,10 @@ impl std::ops::Deref for Planned {
 /// The tables and views that a statement names, and those that the views name.
 #[derive(Debug, Default)]
 pub struct Uses {
+    /// Temporary ones aside.
     pub tables: Vec<Arc<Table>>,
+    /// It reads or changes temporary tables.
+    pub temporary: bool,
     pub views: Vec<Arc<ViewDef>>,
     /// What stands behind AS OF TIMESTAMP: the moments that the tables are read at.
     pub as_of: Vec<ast::Expr>,

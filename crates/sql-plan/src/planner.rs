@@ -259,6 +259,7 @@ impl<'a> Planner<'a> {
             None => self.current_database().ok_or(ErrorKind::NoDb)?,
         };
         if let Some(table) = self.temporary_table(database, &name.name) {
+            self.uses.borrow_mut().temporary = true;
             return Ok(table.clone());
         }
         self.check_table_or_columns(database, &name.name, privileges)?;

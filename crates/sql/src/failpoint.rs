@@ -6,6 +6,8 @@
 //! | `statement.ran` | it has run, its transaction is still open |
 //! | `commit.proposing` | a transaction is about to go into the log |
 //! | `commit.answered` | it has been committed, nobody has been told |
+//! | `xa.preparing`, `xa.prepared` | XA PREPARE, before its commit and after it |
+//! | `xa.deciding` | XA COMMIT or XA ROLLBACK of what is prepared, before its commit |
 //! | `ddl.locked` | a change of the schema holds what it is about |
 //! | `ddl.catalog` | it holds the catalog, too; nothing is left to wait for |
 //! | `ddl.prepared` | its work is done, the catalog's rows are not yet written |

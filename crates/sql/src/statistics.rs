@@ -19,6 +19,12 @@ pub enum StatementKind {
     Commit,
     Rollback,
     Savepoint,
+    XaStart,
+    XaEnd,
+    XaPrepare,
+    XaCommit,
+    XaRollback,
+    XaRecover,
     /// `SET` of variables and of the next transaction.
     Set,
     ChangeDatabase,
@@ -47,7 +53,7 @@ pub enum StatementKind {
 
 impl StatementKind {
     /// Each with its name in the metrics, and the `Com_` variable that counts it where there is one.
-    const NAMES: [(Kind, &str, Option<&str>); 30] = [
+    const NAMES: [(Kind, &str, Option<&str>); 36] = [
         (Kind::Select, "select", Some("Com_select")),
         (Kind::Insert, "insert", Some("Com_insert")),
         (Kind::Replace, "replace", Some("Com_replace")),
@@ -58,6 +64,12 @@ impl StatementKind {
         (Kind::Commit, "commit", Some("Com_commit")),
         (Kind::Rollback, "rollback", Some("Com_rollback")),
         (Kind::Savepoint, "savepoint", Some("Com_savepoint")),
+        (Kind::XaStart, "xa_start", Some("Com_xa_start")),
+        (Kind::XaEnd, "xa_end", Some("Com_xa_end")),
+        (Kind::XaPrepare, "xa_prepare", Some("Com_xa_prepare")),
+        (Kind::XaCommit, "xa_commit", Some("Com_xa_commit")),
+        (Kind::XaRollback, "xa_rollback", Some("Com_xa_rollback")),
+        (Kind::XaRecover, "xa_recover", Some("Com_xa_recover")),
         (Kind::Set, "set", Some("Com_set_option")),
         (Kind::ChangeDatabase, "change_db", Some("Com_change_db")),
         (Kind::Show, "show", None),
@@ -92,6 +104,12 @@ impl StatementKind {
             | Kind::Commit
             | Kind::Rollback
             | Kind::Savepoint
+            | Kind::XaStart
+            | Kind::XaEnd
+            | Kind::XaPrepare
+            | Kind::XaCommit
+            | Kind::XaRollback
+            | Kind::XaRecover
             | Kind::Set
             | Kind::ChangeDatabase
             | Kind::Show
@@ -131,9 +149,17 @@ impl StatementKind {
 }
 
 /// Counts since the node started. Each kind has a cache line to itself: every core counts on every statement.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Statistics {
     by_kind: [Count; StatementKind::NAMES.len()],
+}
+
+impl Default for Statistics {
+    fn default() -> Statistics {
+        Statistics {
+            by_kind: std::array::from_fn(|_| Count::default()),
+        }
+    }
 }
 
 #[derive(Debug, Default)]

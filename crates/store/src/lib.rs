@@ -48,7 +48,7 @@ pub use spec::{IndexSpec, KeyColumn, TableSpec};
 pub use store::Store;
 pub use table::{Entry, Table};
 pub use types::{IndexId, TableId, Timestamp};
-pub use write_set::{ChunkSize, Cut, WriteOp, WriteOps, WriteSet, WriteSetError};
+pub use write_set::{ChunkSize, Cut, Uncut, WriteOp, WriteOps, WriteSet, WriteSetError};
 pub use writer::{
     ApplyError, CheckError, Compactions, Fitting, LoadError, LoadedTable, LocalStore, TableLoader, TablePiece,
     Undecided, Writer,

@@ -495,6 +495,15 @@ impl Table {
 
     /// Hidden row ids that no row has, in a row. Returns the first.
     pub fn take_row_ids(&self, count: u64) -> u64 {
+        self.row_ids().fetch_add(count, Ordering::Relaxed)
+    }
+
+    /// Hidden row ids will be at least `next`: those before belong to rows that are not there yet.
+    pub fn raise_row_ids(&self, next: u64) {
+        self.row_ids().fetch_max(next, Ordering::Relaxed);
+    }
+
+    fn row_ids(&self) -> &AtomicU64 {
         let next = &self.counters.next_row_id;
         if next.load(Ordering::Acquire) == 0 {
             let last = self
@@ -504,7 +513,7 @@ impl Table {
             // Whoever is first wins; ids are only taken from a counter that was set.
             let _ = next.compare_exchange(0, last + 1, Ordering::AcqRel, Ordering::Acquire);
         }
-        next.fetch_add(count, Ordering::Relaxed)
+        next
     }
 
     /// Others have given ids meanwhile: what is next follows from the rows. Nobody may have one that is not among them.

@@ -59,6 +59,15 @@ pub struct ChunkSize {
     pub rows: usize,
 }
 
+/// What of a large write set is in no chunk, beside its definitions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Uncut {
+    /// Who changes rows of this table is not cut at all.
+    pub whole: Option<TableId>,
+    /// Rows of this table come with the end, when all chunks are there.
+    pub at_end: Option<TableId>,
+}
+
 /// Where a write set can be cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cut {
@@ -182,6 +191,13 @@ impl WriteSet {
         self.blob(&bytes);
     }
 
+    /// What another write set does, after what is there.
+    pub fn append(&mut self, writes: &[u8]) -> Result<(), WriteSetError> {
+        let ops = WriteOps::decode(writes)?;
+        self.bytes.extend_from_slice(&writes[ops.at..]);
+        Ok(())
+    }
+
     pub fn push(&mut self, op: &WriteOp<'_>) {
         match op {
             WriteOp::Put { table, key, row } => self.put(*table, key, row),
@@ -233,12 +249,12 @@ impl<'a> WriteOps<'a> {
     }
 
     /// Checks as [`check`](Self::check) does, and says where a write set that is larger than `largest` can be cut into chunks. `None`: it is
-    /// not larger, or it has changes of definitions, or of rows of the table `whole`, which must not come in parts.
+    /// not larger, or it has changes that must not come in parts.
     pub fn cut(
         bytes: &'a [u8],
         largest: ChunkSize,
         chunk: ChunkSize,
-        whole: Option<TableId>,
+        uncut: Uncut,
     ) -> Result<Option<Cut>, WriteSetError> {
         if bytes.len() <= largest.bytes.min(largest.rows * ROW_OP_BYTES_MIN) {
             return WriteOps::check(bytes).map(|()| None);
@@ -255,7 +271,10 @@ impl<'a> WriteOps<'a> {
             let Some(op) = ops.next() else { break };
             let op = op?;
             match op {
-                WriteOp::Put { table, key, .. } | WriteOp::Delete { table, key } if Some(table) != whole => {
+                WriteOp::Put { table, .. } | WriteOp::Delete { table, .. } if Some(table) == uncut.at_end => {
+                    rest.push(&op);
+                }
+                WriteOp::Put { table, key, .. } | WriteOp::Delete { table, key } if Some(table) != uncut.whole => {
                     rows += 1;
                     rows_of_chunk += 1;
                     let follows = last.is_some_and(|(before, last_key)| before == table && last_key < key);

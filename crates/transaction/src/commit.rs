@@ -2,6 +2,7 @@
 
 use env::{Level, failpoints};
 
+use super::overlay::Overlay;
 use super::{Options, Transaction};
 use shard::{Durability, Freshness, Guest, ProposeError, Shard};
 use std::future::Future;
@@ -163,6 +164,15 @@ impl Transaction {
         self,
         then: impl FnOnce(Timestamp) + Send,
     ) -> impl Future<Output = Result<Option<Timestamp>, ProposeError>> + Send {
+        self.commit_as(|overlay| (!overlay.is_empty()).then(|| overlay.encode()), then)
+    }
+
+    /// As [`commit_then`](Self::commit_then), of the write set that `encode` makes of the changes; `None`: there is nothing to write.
+    pub(crate) fn commit_as(
+        self,
+        encode: impl FnOnce(&Overlay) -> Option<Vec<u8>>,
+        then: impl FnOnce(Timestamp) + Send,
+    ) -> impl Future<Output = Result<Option<Timestamp>, ProposeError>> + Send {
         let Transaction {
             participant,
             lock_epoch,
@@ -182,8 +192,7 @@ impl Transaction {
             true => participant.lock_epoch(),
             false => lock_epoch,
         };
-        let propose = |locks| {
-            let writes = governor::given_away(|| overlay.encode());
+        let propose = |writes: Vec<u8>, locks| {
             // It covers what the store is going to grow by; as it grows, it is charged itself.
             let memory = memory.hand_over();
             match guest.take() {
@@ -194,9 +203,9 @@ impl Transaction {
                 None => governor::given_away(|| participant.propose(writes, lock_epoch, durability, memory, locks)),
             }
         };
-        let (locks, proposal) = match overlay.is_empty() {
-            true => (Some(locks), None),
-            false => (None, Some(propose(locks))),
+        let (locks, proposal) = match governor::given_away(|| encode(&overlay)) {
+            None => (Some(locks), None),
+            Some(writes) => (None, Some(propose(writes, locks))),
         };
         drop(overlay);
         async move {

@@ -29,6 +29,7 @@ mod local;
 mod lock;
 mod overlay;
 mod past;
+mod prepared;
 mod read;
 mod settle;
 mod statement_ids;
@@ -38,6 +39,7 @@ pub use commit::{Committing, Participant};
 pub use local::LocalChanges;
 pub use lock::{LOCKS_AT_ONCE, Unlocking};
 pub use past::{PastMoment, commit_nothing};
+pub use prepared::Decision;
 pub use settle::{Missed, Settled, StatementScope};
 
 use claims::Claims;

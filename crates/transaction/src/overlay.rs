@@ -293,10 +293,15 @@ impl Overlay {
                 }
             }
         }
+        self.encode_ids(&mut set);
+        set.into_bytes()
+    }
+
+    /// The automatic ids that were used.
+    pub(super) fn encode_ids(&self, set: &mut WriteSet) {
         for (table, next) in &self.auto_increments {
             set.advance_auto_increment(*table, *next);
         }
-        set.into_bytes()
     }
 }
 

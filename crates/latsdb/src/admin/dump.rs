@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use catalog::{Catalog, LAST_SYSTEM_TABLE, ProgramContext, TableDef, ViewDef};
 use env::Env;
+use shard::PreparedName;
 use sql::schema::Schema;
 use sql::show::create;
 use store::{Cursor, KeyRange, Snapshot, Store, Table};
@@ -71,6 +72,7 @@ pub fn dump(dir: &Path, to: &mut dyn Write) -> Result<Vec<String>> {
     }
     dump.accounts(&catalog)?;
     dump.nameless(&catalog)?;
+    dump.prepared()?;
     dump.line("\nSET SESSION foreign_key_checks = 1, unique_checks = 1;")?;
     dump.to.flush().context("cannot write the dump")?;
     Ok(dump.problems)
@@ -171,6 +173,23 @@ impl Dump<'_> {
         }
         for statement in sql::accounts::show::statements_for_accounts(catalog) {
             self.line(&format!("{statement};"))?;
+        }
+        Ok(())
+    }
+
+    /// What is prepared has changed nothing yet, and no statement says what it would change: it is named, and left out.
+    fn prepared(&mut self) -> Result<()> {
+        let names = match PreparedName::all(self.store) {
+            Ok(names) => names,
+            Err(error) => return self.problem(error.to_string()),
+        };
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>();
+        for name in names {
+            let (global, branch) = (hex(&name.global), hex(&name.branch));
+            self.line(&format!(
+                "-- Not in here: the prepared XA transaction X'{global}', X'{branch}', {}",
+                name.format
+            ))?;
         }
         Ok(())
     }

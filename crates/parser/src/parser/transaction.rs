@@ -266,7 +266,7 @@ impl Parser<'_> {
         if self.eat_tok(Tok::Comma) {
             xid.bqual = Some(self.xid_part()?);
             if self.eat_tok(Tok::Comma) {
-                xid.format_id = Some(self.unsigned()?);
+                xid.format_id = Some(self.unsigned_to::<i64>()?.unsigned_abs());
             }
         }
         Ok(xid)

@@ -28,6 +28,7 @@ use crate::consensus::{Raft, is_alone};
 use crate::ids::{Issuer, Issuing};
 use crate::lease::Lease;
 use crate::peers::{Lane, Peers};
+use crate::prepared::PreparedTransaction;
 use crate::replica::{NO_EPOCH, Shared as Parts};
 use crate::witness::leader_with_rows;
 
@@ -543,6 +544,14 @@ impl Guest {
         let lock = (mode, encode_key(key));
         if !self.later.contains(&lock) {
             self.later.push(lock);
+        }
+    }
+
+    /// A transaction that is prepared goes on holding them.
+    pub fn add_locks_to(&self, prepared: &mut PreparedTransaction) {
+        for (key, modes) in &self.held {
+            governor::pause();
+            prepared.add_encoded_lock(key, *modes);
         }
     }
 

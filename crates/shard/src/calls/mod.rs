@@ -29,3 +29,4 @@ pub use guest::{Freshness, Guest, GuestLock, GuestWait, NOBODYS};
 pub(crate) use home::Home;
 pub use ids::Sequence;
 pub use message::IdKind;
+pub(crate) use message::{decode_key, encode_key};

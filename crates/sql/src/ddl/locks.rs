@@ -294,7 +294,7 @@ fn begin(engine: &Engine) -> RefCell<Transaction> {
     RefCell::new(Transaction::begin(engine.participant().clone(), options))
 }
 
-pub(super) fn runtime<'a>(
+pub(crate) fn runtime<'a>(
     engine: &'a Engine,
     host: &'a dyn Host,
     transaction: &'a RefCell<Transaction>,

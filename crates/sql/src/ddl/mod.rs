@@ -45,7 +45,7 @@ use crate::table_ids::CopyGuard;
 
 use checks::definition_like;
 pub(crate) use create_as::NoAnswer;
-pub(crate) use locks::{EVERYTHING, ObjectLocks, name_key};
+pub(crate) use locks::{EVERYTHING, ObjectLocks, name_key, runtime};
 
 pub use crate::plan::column_type::column_type;
 pub use crate::plan::columns::constant_default;
@@ -64,7 +64,7 @@ pub struct SchemaChange<'a> {
 
 impl Session {
     /// 1235 in a cluster whose other nodes may not know yet what a definition is to have. A node alone has nobody who could not read its catalog.
-    fn check_level(&self, feature: Feature, what: &str) -> SqlResult<()> {
+    pub(crate) fn check_level(&self, feature: Feature, what: &str) -> SqlResult<()> {
         let level = self.engine.participant().level();
         match self.engine.other_nodes().is_none() || level.has(feature) {
             true => Ok(()),

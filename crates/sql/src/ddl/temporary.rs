@@ -18,6 +18,7 @@ use crate::host::Host;
 use crate::program::FrameCopy;
 use crate::result::ServerStatus;
 use crate::session::{Answer, Session, wait_for_commit};
+use crate::statement_class::{ImplicitCommit, class_of};
 use crate::table::{Table, store_spec};
 use crate::temporary::free_rows;
 
@@ -27,6 +28,9 @@ pub(super) const UNFINISHED: &str = "#unfinished";
 impl Session {
     /// Runs a definition that concerns temporary tables alone; `None` for every other statement.
     pub(super) fn define_temporary(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Option<Answer>> {
+        if class_of(statement).commit == ImplicitCommit::Never {
+            self.check_temporary_in_xa()?;
+        }
         match statement {
             Statement::CreateTable(create) if create.temporary => self.create_temporary(create, host).map(Some),
             Statement::DropTable(drop) => self.drop_temporary(drop, host),

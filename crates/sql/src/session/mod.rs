@@ -5,7 +5,7 @@
 //! * [`plan_for`], [`run_plan`]: queries and changes of rows, planned and run; [`into_file`]: queries whose rows become a file;
 //! * [`retry`]: what a statement that runs again has to undo;
 //! * [`answer`]: what the client is told at the end;
-//! * [`transaction`]: begin, commit, savepoints, what an error ends;
+//! * [`transaction`]: begin, commit, savepoints, what an error ends; [`xa`]: those that end in two phases;
 //! * [`prepared`]: prepared statements and cursors;
 //! * [`table_locks`]: LOCK TABLES;
 //! * [`handler`]: a table read row by row;
@@ -34,6 +34,7 @@ mod shared;
 mod statement;
 mod table_locks;
 mod transaction;
+mod xa;
 
 use std::borrow::Cow;
 use std::sync::Arc;

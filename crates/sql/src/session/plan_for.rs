@@ -49,6 +49,7 @@ impl Session {
         if let Some(key) = &key
             && let Some(plan) = self.engine.plans().get(key, catalog_version)
         {
+            self.check_in_xa(&plan)?;
             return Ok(plan);
         }
         let purpose = match self.analysis {
@@ -108,6 +109,7 @@ impl Session {
         let (plan, bytes) = governor::measured(|| self.with_strictness(strictness, host, Parameters::NONE, plan_it));
         let plan = plan?;
         governor::check()?;
+        self.check_in_xa(&plan)?;
         if let Some(key) = key {
             let cached = CachedPlan {
                 catalog_version: catalog.version(),
@@ -194,6 +196,7 @@ impl Session {
 
     /// The definition and rows of a table by name.
     pub(crate) fn table(&self, name: &ast::TableName) -> SqlResult<Arc<Table>> {
+        self.check_table_in_xa()?;
         let database = match &name.schema {
             Some(schema) => schema.as_str(),
             None => self.database.as_deref().ok_or(ErrorKind::NoDb)?,

@@ -311,6 +311,12 @@ impl Session {
             }
             self.programs.has_set = true;
         }
+        if variable.name == "xa_detach_on_prepare" && self.transaction.in_transaction() {
+            return Err(SqlError::new(
+                ErrorKind::VariableNotSettableInTransaction,
+                &[&variable.name],
+            ));
+        }
         let was_autocommit = self.variables.settings.autocommit;
         match value {
             None => self.variables.set_default(id, self.engine.clone().globals())?,
@@ -339,7 +345,11 @@ impl Session {
         }
         // Autocommit on ends the open transaction.
         if self.variables.settings.autocommit && !was_autocommit {
-            self.transaction.commit(host)?;
+            let committed = self.transaction.commit(host);
+            if committed.is_err() && self.transaction.xa().is_some() {
+                self.variables.set(id, "OFF".into())?;
+            }
+            committed?;
         }
         Ok(())
     }

@@ -94,7 +94,10 @@ impl Session {
         let status = self.status().with(more);
         match class.runner {
             Runner::Plan => self.query_or_change(statement, None, parameters, more, host, sink),
-            Runner::Transaction => self.transaction_statement(statement, host),
+            Runner::Transaction => match &**statement {
+                Statement::Xa(xa) => self.xa(xa, status, host, sink),
+                statement => self.transaction_statement(statement, host),
+            },
             Runner::Session => self.session_statement(statement, parameters, more, host, sink),
             Runner::Show => match &**statement {
                 Statement::Show(show) => self.show(show, status, host, sink),
@@ -146,7 +149,7 @@ impl Session {
     }
 
     /// Waits until the catalog is as new as anybody has been told, also in the midst of a transaction.
-    fn wait_for_newest(&self, host: &dyn Host) -> SqlResult<()> {
+    pub(super) fn wait_for_newest(&self, host: &dyn Host) -> SqlResult<()> {
         match self.engine.participant().freshness() {
             None => Ok(()),
             Some(freshness) => wait_for_freshness(freshness, host),
@@ -193,6 +196,7 @@ impl Session {
     fn transaction_statement(&mut self, statement: &Statement, host: &dyn Host) -> SqlResult<Answer> {
         match statement {
             Statement::Begin(begin) => {
+                self.transaction.check_not_xa()?;
                 self.give_up_locked_tables(host)?;
                 if let Some(moment) = &begin.as_of {
                     let moment = self.past_of(moment, Parameters::NONE, host)?;
@@ -210,6 +214,7 @@ impl Session {
             Statement::Commit(end) => self.end_transaction(end, End::Commit, host),
             Statement::Rollback(end) => self.end_transaction(end, End::Rollback, host),
             Statement::Savepoint(name) => {
+                self.transaction.check_xa_open()?;
                 self.transaction.savepoint(name, &self.engine, &self.variables.settings);
                 Ok(Answer::done())
             }

@@ -245,6 +245,7 @@ impl Session {
         mode: ast::FlushTables,
         host: &dyn Host,
     ) -> SqlResult<()> {
+        self.transaction.check_not_xa()?;
         if mode == ast::FlushTables::Close {
             return tables.iter().try_for_each(|name| self.table(name).map(drop));
         }

@@ -10,6 +10,7 @@ use transaction::{self, Durability, Options, PastMoment, Savepoint, Transaction,
 use types::{ErrorKind, SqlError, SqlResult, Timestamp};
 
 use super::shared::Shared;
+use super::xa::XaTransaction;
 use crate::engine::Engine;
 use crate::errors::commit_error;
 use crate::failpoint;
@@ -20,6 +21,8 @@ use crate::variables::{Isolation, Settings};
 #[derive(Default)]
 pub struct SessionTransaction {
     open: Option<Open>,
+    /// What is open is an XA transaction, or was until it was rolled back.
+    xa: Option<Box<XaTransaction>>,
     /// `SET TRANSACTION` without a scope: for the next transaction only.
     next: Characteristics,
     /// It is a running statement's: it is not ended here.
@@ -291,6 +294,57 @@ impl SessionTransaction {
         open.is_past().then(|| open.snapshot())
     }
 
+    // --- XA ---
+
+    /// `XA START`, where nothing is open.
+    pub fn start_xa(&mut self, engine: &Engine, settings: &Settings) {
+        self.begin(engine, settings, true, None);
+    }
+
+    /// Whether the next one reads the past.
+    pub fn reads_past_next(&self) -> bool {
+        self.next.moment.is_some()
+    }
+
+    /// What was begun last goes on under this name.
+    pub fn set_xa(&mut self, xa: XaTransaction) {
+        self.xa = Some(Box::new(xa));
+    }
+
+    #[inline]
+    pub fn xa(&self) -> Option<&XaTransaction> {
+        self.xa.as_deref()
+    }
+
+    pub fn xa_mut(&mut self) -> Option<&mut XaTransaction> {
+        self.xa.as_deref_mut()
+    }
+
+    /// The session has none any more. `None`: it was rolled back already.
+    pub fn take_xa(&mut self) -> Option<Transaction> {
+        self.xa = None;
+        self.open.take().map(Open::into_transaction)
+    }
+
+    /// `XA COMMIT … ONE PHASE`
+    pub fn commit_xa(&mut self, host: &dyn Host) -> SqlResult<()> {
+        self.xa = None;
+        self.commit(host)
+    }
+
+    /// 1399 in an XA transaction: it does not end by other statements.
+    pub fn check_not_xa(&self) -> SqlResult<()> {
+        match &self.xa {
+            Some(xa) => Err(xa.refuses()),
+            None => Ok(()),
+        }
+    }
+
+    /// 1399 in an XA transaction after its XA END.
+    pub fn check_xa_open(&self) -> SqlResult<()> {
+        self.xa.as_ref().map_or(Ok(()), |xa| xa.check_open())
+    }
+
     /// `COMMIT`, `ROLLBACK`, with their `AND CHAIN`. Returns whether the session ends (`RELEASE`).
     pub fn end(
         &mut self,
@@ -300,6 +354,7 @@ impl SessionTransaction {
         settings: &Settings,
         host: &dyn Host,
     ) -> SqlResult<bool> {
+        self.check_not_xa()?;
         let chained = self.open.as_ref().map(|open| open.read_only);
         match outcome {
             End::Commit => self.commit(host)?,
@@ -323,6 +378,7 @@ impl SessionTransaction {
         if self.is_part {
             return Err(ErrorKind::CommitNotAllowedInSfOrTrg.into());
         }
+        self.check_not_xa()?;
         let Some(open) = self.open.take() else { return Ok(()) };
         let mut transaction = open.into_transaction();
         let local = transaction.has_local_changes().then(|| transaction.take_local());
@@ -349,6 +405,7 @@ impl SessionTransaction {
 
     /// Rolls back, and takes the temporary tables away: to be freed.
     pub fn take_local_store(&mut self) -> Option<LocalStore> {
+        self.xa = None;
         self.rollback();
         self.local.take()
     }
@@ -370,6 +427,10 @@ impl SessionTransaction {
     pub fn statement_succeeded(&mut self, host: &dyn Host) -> SqlResult<()> {
         if self.in_transaction() {
             Ok(())
+        } else if self.xa.is_some() {
+            // What there was is rolled back: it has read nothing.
+            self.rollback();
+            Ok(())
         } else {
             self.commit(host)
         }
@@ -383,6 +444,9 @@ impl SessionTransaction {
         let ends = matches!(error.kind(), ErrorKind::LockDeadlock | ErrorKind::UnknownCom);
         if ends || !self.in_transaction() {
             self.rollback();
+            if let Some(xa) = &mut self.xa {
+                xa.is_rolled_back();
+            }
         }
     }
 
@@ -400,6 +464,8 @@ impl SessionTransaction {
 
     /// `ROLLBACK TO name`: later savepoints are gone, this one stays.
     pub fn rollback_to(&mut self, name: &str) -> SqlResult<()> {
+        self.find_savepoint(name)?;
+        self.check_xa_open()?;
         let (open, at) = self.find_savepoint(name)?;
         open.savepoints.truncate(at + 1);
         if env::failpoints::goes_wrong("savepoint") {
@@ -411,6 +477,8 @@ impl SessionTransaction {
 
     /// `RELEASE SAVEPOINT name`: this one and later ones are gone, the changes stay.
     pub fn release_savepoint(&mut self, name: &str) -> SqlResult<()> {
+        self.find_savepoint(name)?;
+        self.check_xa_open()?;
         let (open, at) = self.find_savepoint(name)?;
         open.transaction.borrow_mut().release(open.savepoints[at].1);
         open.savepoints.truncate(at);

@@ -40,7 +40,7 @@ pub struct StatementClass {
 pub enum Runner {
     /// Planner and executor. The planner checks the privileges.
     Plan,
-    /// BEGIN, COMMIT, savepoints.
+    /// BEGIN, COMMIT, savepoints, XA.
     Transaction,
     /// Variables, prepared statements by name, locked tables, HANDLER, KILL, diagnostics.
     Session,
@@ -216,7 +216,18 @@ pub fn class_of(statement: &Statement) -> StatementClass {
         Statement::SetTransaction(_) => row(Kind::Set, R::Transaction),
         Statement::LockTables(_) => row(Kind::LockTables, R::Session).not_prepared(),
         Statement::UnlockTables => row(Kind::UnlockTables, R::Session).not_prepared(),
-        Statement::LockInstanceForBackup | Statement::UnlockInstance | Statement::Xa(_) => missing().not_prepared(),
+        Statement::LockInstanceForBackup | Statement::UnlockInstance => missing().not_prepared(),
+        Statement::Xa(xa) => {
+            let kind = match **xa {
+                ast::Xa::Start { .. } => Kind::XaStart,
+                ast::Xa::End { .. } => Kind::XaEnd,
+                ast::Xa::Prepare(_) => Kind::XaPrepare,
+                ast::Xa::Commit { .. } => Kind::XaCommit,
+                ast::Xa::Rollback(_) => Kind::XaRollback,
+                ast::Xa::Recover { .. } => Kind::XaRecover,
+            };
+            row(kind, R::Transaction).not_prepared()
+        }
 
         Statement::Prepare(_) => row(Kind::Prepare, R::Session).not_prepared(),
         Statement::Execute(_) => row(Kind::Execute, R::Session).not_prepared(),

@@ -424,4 +424,5 @@ pub(super) const PRESENT: &[Variable] = &[
     variable("wait_timeout", Both, int(1, 31_536_000), "28800"),
     fixed("warning_count", Session, ANY, "0"),
     variable("windowing_use_high_precision", Both, ON_ONLY, "ON"),
+    variable("xa_detach_on_prepare", Both, ON_ONLY, "ON"),
 ];

@@ -54,7 +54,23 @@ impl LockModes {
         self.0 |= mode as u8;
     }
 
-    pub(super) fn add_all(&mut self, modes: LockModes) {
+    /// For whoever writes them down.
+    pub fn to_byte(self) -> u8 {
+        self.0
+    }
+
+    /// What [`to_byte`](Self::to_byte) has made; `None`: it has not.
+    pub fn from_byte(byte: u8) -> Option<LockModes> {
+        let all = IntentionShared as u8 | IntentionExclusive as u8 | Shared as u8 | Exclusive as u8;
+        (byte != 0 && byte & !all == 0).then_some(LockModes(byte))
+    }
+
+    /// Those among them that exclude no other of their kind. `None`: there are none.
+    pub fn intentions(self) -> Option<LockModes> {
+        LockModes::from_byte(self.0 & (IntentionShared as u8 | IntentionExclusive as u8))
+    }
+
+    pub fn add_all(&mut self, modes: LockModes) {
         self.0 |= modes.0;
     }
 

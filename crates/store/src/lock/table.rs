@@ -55,7 +55,7 @@ impl Owner {
 }
 
 /// The hash of what is locked: it tells the shard, and where to look in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place(u64);
 
 impl Place {
@@ -245,6 +245,17 @@ pub enum LockTarget {
     Key(TableId, IndexId, Vec<u8>),
     Definition(TableId),
     Name(Vec<u8>),
+}
+
+impl LockTarget {
+    pub fn key(&self) -> LockKey<'_> {
+        match self {
+            LockTarget::Table(table) => LockKey::Table(*table),
+            LockTarget::Key(table, index, key) => LockKey::Key(*table, *index, key),
+            LockTarget::Definition(table) => LockKey::Definition(*table),
+            LockTarget::Name(name) => LockKey::Name(name),
+        }
+    }
 }
 
 /// One lock as seen from outside.
@@ -548,6 +559,40 @@ impl TransactionLocks {
     /// Takes a lock on rows if it is free at once: NOWAIT and SKIP LOCKED.
     pub fn try_lock(&mut self, key: LockKey<'_>, mode: LockMode) -> bool {
         self.is_covered(key, mode) || self.request(self.table.place(key), key, mode) != Grant::No
+    }
+
+    /// Holds a lock without asking for it: whoever was given it holds it still, or its epoch is over and nobody has been given anything
+    /// since.
+    pub fn hold(&mut self, key: LockKey<'_>, modes: LockModes) {
+        let place = self.table.place(key);
+        let hold = |lock: &mut LockState| lock.hold(&self.owner, modes);
+        self.table.shard(place).with_made(place, key, &self.table.memory, hold);
+        self.add(place);
+    }
+
+    /// What it holds: rows, keys and tables, and definitions in intention modes. Names are left out.
+    pub fn held(&self) -> Vec<(LockTarget, LockModes)> {
+        let mut places = self.places.clone();
+        places.sort_unstable();
+        places.dedup();
+        let mut held = Vec::with_capacity(places.len() + self.definitions.len());
+        for place in places {
+            governor::pause();
+            let shard = self.table.shard(place);
+            let here = shard.locks.iter_hash(place.0).filter(|lock| lock.place == place);
+            let of_rows = here.filter(|lock| !matches!(lock.index, DEFINITION | NAME));
+            held.extend(of_rows.filter_map(|lock| {
+                let mut holders = lock.state.holders().iter();
+                let own = holders.find(|holder| holder.owner.id == self.owner.id)?;
+                Some((lock.target(), own.modes))
+            }));
+        }
+        let shared = self
+            .definitions
+            .iter()
+            .filter_map(|(table, modes)| Some((*table, modes.intentions()?)));
+        held.extend(shared.map(|(table, modes)| (LockTarget::Definition(table), modes)));
+        held
     }
 
     /// Gives the lock of a name back. Nobody relies on more of it than that it is held.

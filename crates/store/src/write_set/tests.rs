@@ -163,10 +163,15 @@ fn version_1_is_as_documented() {
     assert_eq!(set.as_bytes(), expected);
 }
 
+const UNCUT: Uncut = Uncut {
+    whole: Some(TableId(9)),
+    at_end: Some(TableId(8)),
+};
+
 /// The ids of the rows in each chunk; `None`: it stays whole.
 fn cut(set: &WriteSet, largest: usize, rows: usize) -> Option<Vec<Vec<u8>>> {
     let size = |rows| ChunkSize { bytes: 1000, rows };
-    let cut = WriteOps::cut(set.as_bytes(), size(largest), size(rows), Some(TableId(9))).unwrap()?;
+    let cut = WriteOps::cut(set.as_bytes(), size(largest), size(rows), UNCUT).unwrap()?;
     let chunks = cut.chunks.iter().map(|range| {
         let chunk = WriteSet::of_chunk(set.as_bytes(), range.clone());
         let ops = WriteOps::decode_all(chunk.as_bytes()).unwrap();
@@ -227,6 +232,6 @@ fn chunks_have_a_limit_in_bytes() {
 #[test]
 fn cutting_finds_what_cannot_be_read() {
     let size = ChunkSize { bytes: 10, rows: 1 };
-    let malformed = WriteOps::cut(b"\x01\xff", size, size, None);
+    let malformed = WriteOps::cut(b"\x01\xff", size, size, Uncut::default());
     assert!(matches!(malformed, Err(WriteSetError::Malformed { .. })));
 }

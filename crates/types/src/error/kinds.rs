@@ -366,6 +366,13 @@ errors! {
     XaerNota = 1397 "XAE04" "XAER_NOTA: Unknown XID";
     XaerInval = 1398 "XAE05" "XAER_INVAL: Invalid arguments (or unsupported command)";
     XaerRmfail = 1399 "XAE07" "XAER_RMFAIL: The command cannot be executed when global transaction is in the  % state";
+    XaerOutside = 1400 "XAE09" "XAER_OUTSIDE: Some work is done outside global transaction";
+    XaerRmerr = 1401 "XAE03" "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for consistency";
+    XaRbrollback = 1402 "XA100" "XA_RBROLLBACK: Transaction branch was rolled back";
+    XaerDupid = 1440 "XAE08" "XAER_DUPID: The XID already exists";
+    XaRbdeadlock = 1614 "XA102" "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
+    VariableNotSettableInTransaction = 1766 "HY000" "The system variable % cannot be set when there is an ongoing transaction.";
+    XaTempTable = 4091 "HY000" "XA: Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON";
     DataTooLong = 1406 "22001" "Data too long for column '%' at row %";
     StartupInfo = 1408 "HY000" "%: ready for connections. Version: '%'  socket: '%'  port: %  %";
     WrongValueForType = 1411 "HY000" "Incorrect % value: '%' for function %";
