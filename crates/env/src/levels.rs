@@ -40,6 +40,8 @@ pub enum Feature {
     CharacterSets,
     /// Full-text indexes, in the definitions of tables.
     FullText,
+    /// Indexes of the elements of arrays, in the definitions of tables.
+    MultiValued,
 }
 
 impl Level {
@@ -58,7 +60,11 @@ impl Feature {
         match self {
             Feature::LevelsOnDisk | Feature::Witness => Level(2),
             Feature::Programs | Feature::HiddenColumns => Level(3),
-            Feature::CharacterSets | Feature::Events | Feature::FullText | Feature::FunctionsAndTriggers => Level(4),
+            Feature::CharacterSets
+            | Feature::Events
+            | Feature::FullText
+            | Feature::FunctionsAndTriggers
+            | Feature::MultiValued => Level(4),
         }
     }
 }
