@@ -144,6 +144,9 @@ pub struct IndexPart {
     /// `c(10)`: the first ten characters (bytes for binary strings).
     pub prefix: Option<u32>,
     pub descending: bool,
+    /// `CAST(… AS type ARRAY)`: the column has arrays of elements of this type, and a row has an entry for each of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elements: Option<SqlType>,
 }
 
 impl TableDef {
@@ -178,6 +181,12 @@ impl TableDef {
         self.indexes.iter().find(is_of)
     }
 
+    /// Whether a hidden column has the arrays of a multi-valued index.
+    pub fn has_elements(&self, column: usize) -> bool {
+        let mut parts = self.indexes.iter().flat_map(|index| &index.parts);
+        parts.any(|part| part.column == column && part.elements.is_some())
+    }
+
     pub fn index(&self, name: &str) -> Option<&IndexDef> {
         self.indexes.iter().find(|index| same_name(&index.name, name))
     }
@@ -197,7 +206,12 @@ impl IndexDef {
 
     /// Whether its keys are values of its columns, so that it finds rows by these and gives them in order.
     pub fn is_ordered(&self) -> bool {
-        self.kind != IndexKind::FullText
+        self.kind != IndexKind::FullText && !self.is_multi_valued()
+    }
+
+    /// Whether a row has an entry for each element of an array.
+    pub fn is_multi_valued(&self) -> bool {
+        self.parts.iter().any(|part| part.elements.is_some())
     }
 }
 

@@ -40,6 +40,8 @@ pub enum Feature {
     CharacterSets,
     /// Full-text indexes, in the definitions of tables.
     FullText,
+    /// Indexes of the elements of arrays, in the definitions of tables.
+    MultiValued,
     /// Prepared transactions, in tables of their own; whoever leads holds their locks.
     PreparedTransactions,
 }
@@ -64,6 +66,7 @@ impl Feature {
             | Feature::Events
             | Feature::FullText
             | Feature::FunctionsAndTriggers
+            | Feature::MultiValued
             | Feature::PreparedTransactions => Level(4),
         }
     }

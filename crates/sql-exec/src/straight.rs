@@ -17,6 +17,7 @@ use types::{RowLayout, SqlResult, Value, ValueRef};
 
 use super::rows::read_columns;
 use super::runtime::Runtime;
+use super::seen::Seen;
 
 /// Index entries looked at before the client's buffer is flushed and others of the same core get their turn.
 const ENTRIES_PER_CHUNK: usize = 1024;
@@ -195,7 +196,7 @@ fn totals_row(
     ctx: &EvalContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> SqlResult<u64> {
-    let unfiltered = plan.path.residual.is_empty() && (keys.exact || plan.path.implied.is_empty());
+    let unfiltered = !keys.repeats && plan.path.residual.is_empty() && (keys.exact || plan.path.implied.is_empty());
     let mut row_count: i64 = 0;
     let mut counts = vec![0i64; totals.len()];
     let mut sums = vec![0i128; totals.len()];
@@ -205,8 +206,7 @@ fn totals_row(
                 let table = &plan.path.table.rows;
                 row_count += runtime
                     .transaction()
-                    .count(table, plan.path.index, &mut cursor, 16 * ENTRIES_PER_CHUNK)
-                    as i64;
+                    .count(table, keys.index, &mut cursor, 16 * ENTRIES_PER_CHUNK) as i64;
                 if !cursor.is_finished() {
                     governor::tick()?;
                 }
@@ -288,14 +288,16 @@ fn scan(
         }
         return outcome.map(|_| ());
     }
+    let mut seen = Seen::of(keys, runtime);
     for mut cursor in path.cursors(keys) {
         while !cursor.is_finished() {
             runtime
                 .transaction()
-                .scan(&table.rows, path.index, &mut cursor, ENTRIES_PER_CHUNK, |entry| {
+                .scan(&table.rows, keys.index, &mut cursor, ENTRIES_PER_CHUNK, |entry| {
                     let row = entry.row();
                     let sink = sink.as_mut().map(|sink| &mut **sink as &mut dyn ResultSink);
-                    outcome = match passes(row) {
+                    let is_wanted = seen.is_new(entry.primary_key()).and_then(|new| Ok(new && passes(row)?));
+                    outcome = match is_wanted {
                         Ok(true) => visit(row, sink),
                         Ok(false) => Ok(ControlFlow::Continue(())),
                         Err(error) => Err(error),

@@ -106,7 +106,15 @@ impl Display for Expr {
                 }
                 f.write_str("end)")
             }
-            ExprKind::Cast(node) => write!(f, "cast({} as {})", node.operand, cast_name(self)),
+            ExprKind::Cast(node) => match &node.elements {
+                Some(element) => write!(
+                    f,
+                    "cast({} as {} array)",
+                    node.operand,
+                    super::array::shown_type(element)
+                ),
+                None => write!(f, "cast({} as {})", node.operand, cast_name(self)),
+            },
             ExprKind::Collate(operand) => write!(f, "({operand} collate {})", self.ty.collation.name()),
             ExprKind::Call(node) => {
                 f.write_str(&node.function.name.to_ascii_lowercase())?;

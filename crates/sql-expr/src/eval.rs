@@ -237,6 +237,9 @@ impl Expr {
                 if operand.is_null() {
                     return Ok(Value::Null);
                 }
+                if let Some(element) = &cast.elements {
+                    return super::array::array_of(&operand, element);
+                }
                 if self.ty.kind == TypeKind::Json && !matches!(operand, Value::Str(_)) {
                     return functions::json::finish(&functions::json::node(&operand, &cast.operand));
                 }

@@ -26,6 +26,7 @@
 
 pub mod aggregate;
 pub mod arithmetic;
+mod array;
 pub mod bind;
 mod choice;
 pub mod collation;
@@ -49,6 +50,7 @@ use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, Value};
 
 pub use aggregate::{Accumulator, AggregateCall, AggregateFunction};
 pub use arithmetic::{ArithmeticOp, BitOp, Domain};
+pub use array::element_type;
 pub use bind::literal::plain_literal;
 pub use bind::{BindOptions, Binder, interval_unit, type_of_value};
 pub use collation::Coercibility;
@@ -280,6 +282,8 @@ pub struct Cast {
     pub operand: Expr,
     /// Where text is cut: characters, or bytes of a binary string.
     pub length: Option<u32>,
+    /// `CAST(operand AS type ARRAY)`: the expression is a document, an array of these.
+    pub elements: Option<SqlType>,
 }
 
 /// A call of a function from the table.

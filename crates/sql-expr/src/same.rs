@@ -82,7 +82,7 @@ fn has_same_head(a: &ExprKind, b: &ExprKind, offset: usize) -> bool {
                 && a.whens.len() == b.whens.len()
                 && a.whens.iter().zip(&b.whens).all(|(a, b)| a.how == b.how)
         }
-        (Cast(a), Cast(b)) => a.length == b.length,
+        (Cast(a), Cast(b)) => a.length == b.length && a.elements == b.elements,
         (Call(a), Call(b)) => {
             a.function.name == b.function.name && a.function.stability == super::functions::Stability::Immutable
         }

@@ -8,6 +8,7 @@ use sql_expr::scope::{unknown_column, unknown_without_tables};
 use sql_expr::{Binder, Clause, Expr, ExprKind, Resolved, Scope};
 use types::{SqlResult, SqlType, TypeKind};
 
+use crate::access::ArrayKeys;
 use crate::planner::Planner;
 use crate::table::Table;
 
@@ -17,6 +18,8 @@ pub struct ComputedKeys {
     /// The slot of the table's first column.
     offset: usize,
     keys: Vec<ComputedKey>,
+    /// Those of multi-valued indexes; their documents keep their places.
+    pub arrays: ArrayKeys,
     /// The columns that have taken an expression's place.
     pub used: Vec<usize>,
 }
@@ -33,13 +36,14 @@ struct ComputedKey {
 
 impl ComputedKeys {
     pub fn new(planner: &Planner<'_>, table: &Arc<Table>, offset: usize) -> SqlResult<ComputedKeys> {
-        let mut keys = Vec::new();
+        let (mut keys, mut arrays) = (Vec::new(), ArrayKeys::default());
         for (column, definition) in table.def.columns.iter().enumerate() {
             let Some(generated) = &definition.generated else {
                 continue;
             };
             let is_part = |index: &catalog::IndexDef| {
-                index.visible && index.is_ordered() && index.parts.iter().any(|part| part.column == column)
+                let is_usable = index.is_ordered() || index.is_multi_valued();
+                index.visible && is_usable && index.parts.iter().any(|part| part.column == column)
             };
             if !table.def.indexes.iter().any(is_part) {
                 continue;
@@ -51,12 +55,18 @@ impl ComputedKeys {
             let bound = planner
                 .ctx
                 .statement
-                .quietly(|| Binder::new(&mut scope, planner.ctx, planner.options()).bind(&tree));
+                .quietly(|| Binder::new(&mut scope, planner.ctx, planner.options()).bind_generated(&tree));
             governor::check()?;
             let Ok(expr) = bound else { continue };
             // What a moment is called depends on the session's time zone.
             let names_moment = |part: &Expr| part.as_column().is_some() && part.ty.kind == TypeKind::Timestamp;
             if expr.any(&mut |part| names_moment(part)) {
+                continue;
+            }
+            if let ExprKind::Cast(cast) = &expr.kind
+                && let Some(element) = &cast.elements
+            {
+                arrays.add(column, cast.operand.clone(), element.clone());
                 continue;
             }
             if definition.hidden || keeps_all(&expr.ty, &definition.ty) {
@@ -71,6 +81,7 @@ impl ComputedKeys {
         Ok(ComputedKeys {
             offset,
             keys,
+            arrays,
             used: Vec::new(),
         })
     }

@@ -330,6 +330,14 @@ fn bind_text(planner: &Planner<'_>, table: &Arc<Table>, text: &str, clause: Clau
     Binder::new(&mut scope, planner.ctx, planner.options()).bind(&tree)
 }
 
+/// As [`bind_text`], of a generated column.
+fn bind_generated(planner: &Planner<'_>, table: &Arc<Table>, text: &str) -> SqlResult<Expr> {
+    let tree = parser::parse_expr(text.as_bytes(), parser::SqlMode::default())
+        .map_err(|error| crate::errors::parse_error(&error))?;
+    let mut scope = TableScope::new(planner, table.clone(), &table.def.name, Clause::FieldList);
+    Binder::new(&mut scope, planner.ctx, planner.options()).bind_generated(&tree)
+}
+
 /// Generated columns and constraints of a table.
 pub fn write_rules(planner: &Planner<'_>, table: &Arc<Table>) -> SqlResult<WriteRules> {
     let mut rules = WriteRules {
@@ -354,7 +362,7 @@ pub fn generated_columns(planner: &Planner<'_>, table: &Arc<Table>) -> SqlResult
         let Some(generated) = &definition.generated else {
             continue;
         };
-        let expr = bind_text(planner, table, &generated.expression, Clause::FieldList)?;
+        let expr = bind_generated(planner, table, &generated.expression)?;
         let sources = sources_of(&expr, table, &bound);
         bound.push(Generated { column, expr, sources });
     }
@@ -594,6 +602,7 @@ fn target(
         .iter_mut()
         .for_each(|condition| computed.replace_in_condition(condition));
     order.iter_mut().for_each(|key| computed.replace(&mut key.expr));
+    let arrays = computed.arrays;
     for column in computed.used {
         if !needed.contains(&column) {
             needed.push(column);
@@ -612,6 +621,7 @@ fn target(
         needed: &all,
         order: &wish,
         hints: &hints,
+        arrays: &arrays,
         ctx: &planner.ctx,
     })?;
     Ok(Target {

@@ -119,6 +119,7 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
     conditions
         .iter_mut()
         .for_each(|condition| computed.replace_in_condition(condition));
+    let arrays = computed.arrays;
     for column in computed.used {
         if !filter_columns.contains(&column) {
             filter_columns.push(column);
@@ -159,6 +160,7 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
         needed: &needed,
         order: &wish,
         hints: &hints,
+        arrays: &arrays,
         ctx: &planner.ctx,
     })?;
     let path = chosen.with(conditions);

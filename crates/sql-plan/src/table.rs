@@ -111,6 +111,7 @@ pub fn store_spec(def: &TableDef) -> store::TableSpec {
             column: part.column as u16,
             prefix: part.prefix,
             descending: part.descending,
+            elements: part.elements.clone(),
         });
         parts.collect::<Vec<_>>()
     };
@@ -129,6 +130,7 @@ pub fn index_spec(index: &IndexDef) -> store::IndexSpec {
         column: part.column as u16,
         prefix: part.prefix,
         descending: part.descending,
+        elements: part.elements.clone(),
     });
     store::IndexSpec {
         id: index.id,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use catalog::{Catalog, ForeignKeyDef, LAST_SYSTEM_TABLE, TableDef};
 use store::{Cursor, KeyRange, Snapshot, Store, Table};
-use types::fulltext::EntryKeys;
+use types::EntryKeys;
 use types::{IndexId, Value};
 
 use crate::table::store_spec;
@@ -135,8 +135,8 @@ impl Check<'_> {
 
     /// As many entries as rows, each with the key that follows from its row; those of a unique index differ unless NULL is in them.
     fn index(&mut self, subject: &str, table: &Table, index: IndexId, is_unique: bool) {
-        if table.text_keys(index).is_some() {
-            return self.text_index(subject, table, index);
+        if table.has_many_entries(index) {
+            return self.index_of_many(subject, table, index, is_unique);
         }
         let mut wrong = Vec::new();
         let (mut key, mut own, mut last) = (Vec::new(), Vec::new(), Vec::new());
@@ -167,10 +167,10 @@ impl Check<'_> {
         wrong.into_iter().for_each(|what| self.problem(subject, || what));
     }
 
-    /// The entries that follow from the rows, and no others.
-    fn text_index(&mut self, subject: &str, table: &Table, index: IndexId) {
+    /// The entries that follow from the rows, and no others; those of a unique index differ unless NULL is in them.
+    fn index_of_many(&mut self, subject: &str, table: &Table, index: IndexId, is_unique: bool) {
         let mut wrong = Vec::new();
-        let mut keys = EntryKeys::default();
+        let (mut keys, mut own) = (EntryKeys::default(), EntryKeys::default());
         let (mut expected, mut entries) = (0_u64, 0_u64);
         self.scan(table, IndexId::PRIMARY, |_, primary_key, row| {
             table.index_keys(index, row, primary_key, &mut keys);
@@ -184,6 +184,22 @@ impl Check<'_> {
                 });
                 if !found {
                     wrong.push(format!("index {index}: a row lacks an entry ({key:02x?})"));
+                }
+            }
+            if is_unique {
+                table.unique_keys(index, row, &mut own);
+            }
+            for key in own.iter() {
+                let mut cursor = Cursor::forward(KeyRange::prefix(key));
+                let mut rows = 0;
+                while !cursor.is_finished() {
+                    table.scan(index, &mut cursor, &self.snapshot, ROWS, |_| {
+                        rows += 1;
+                        ControlFlow::Continue(())
+                    });
+                }
+                if rows > 1 {
+                    wrong.push(format!("index {index}: a key is there twice ({key:02x?})"));
                 }
             }
         });

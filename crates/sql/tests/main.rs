@@ -14,6 +14,7 @@ mod full_text;
 mod golden;
 mod index_against_scan;
 mod isolation;
+mod multi_valued;
 mod nesting;
 mod prepared;
 mod processes;

@@ -1,10 +1,11 @@
 //! The keys of an index's entries.
 //!
-//! In an index over columns each row has one entry, in a full-text index one for each of its words. Everything that keeps entries asks here
-//! which ones a row has, and takes as many as there are.
+//! In an index over columns each row has one entry, in a full-text index one for each of its words, in a multi-valued index one for each
+//! element of an array. Everything that keeps entries asks here which ones a row has, and takes as many as there are.
 
-use types::fulltext::{EntryKeys, MAX_WORD_KEY_BYTES, MAX_WORDS, TextKeys};
-use types::{KeyLayout, RowLayout};
+use types::elements::{ElementKeys, MAX_ELEMENTS};
+use types::fulltext::{MAX_WORD_KEY_BYTES, MAX_WORDS, TextKeys};
+use types::{EntryKeys, KeyLayout, RowLayout};
 
 use crate::record::MAX_KEY_BYTES;
 
@@ -13,6 +14,7 @@ use crate::record::MAX_KEY_BYTES;
 pub(crate) enum IndexKeys {
     Columns(KeyLayout),
     Words(TextKeys),
+    Elements(ElementKeys),
 }
 
 impl IndexKeys {
@@ -21,6 +23,7 @@ impl IndexKeys {
         match self {
             IndexKeys::Columns(layout) => layout,
             IndexKeys::Words(words) => words.layout(),
+            IndexKeys::Elements(elements) => elements.layout(),
         }
     }
 
@@ -37,6 +40,7 @@ impl IndexKeys {
                 let fits = words.entries(rows, row, primary_key, keys);
                 debug_assert!(fits, "rows are looked at before they are written");
             }
+            IndexKeys::Elements(elements) => elements.entries(rows, row, primary_key, keys),
         }
     }
 
@@ -45,6 +49,7 @@ impl IndexKeys {
         match self {
             IndexKeys::Columns(_) => false,
             IndexKeys::Words(words) => words.texts(rows, old).eq(words.texts(rows, new)),
+            IndexKeys::Elements(elements) => elements.are_same(rows, old, new),
         }
     }
 
@@ -64,6 +69,16 @@ impl IndexKeys {
                 let few = row.len() <= MAX_WORDS;
                 longest && (few || words.count_words(rows, row).is_some())
             }
+            // An element is no longer than the row, and only strings make long keys.
+            IndexKeys::Elements(_) if primary_key.len() + row.len() < MAX_KEY_BYTES / 16 => true,
+            IndexKeys::Elements(elements) => {
+                if elements.most_entries(rows, row) > MAX_ELEMENTS {
+                    return false;
+                }
+                let mut keys = EntryKeys::default();
+                elements.entries(rows, row, primary_key, &mut keys);
+                keys.iter().all(|key| key.len() <= MAX_KEY_BYTES)
+            }
         }
     }
 
@@ -72,6 +87,7 @@ impl IndexKeys {
         match self {
             IndexKeys::Columns(_) => 1,
             IndexKeys::Words(words) => words.most_entries(rows, row),
+            IndexKeys::Elements(elements) => elements.most_entries(rows, row),
         }
     }
 
@@ -80,7 +96,16 @@ impl IndexKeys {
         match self {
             IndexKeys::Columns(layout) => layout.most_bytes(),
             // There may be too many of them.
-            IndexKeys::Words(_) => None,
+            IndexKeys::Words(_) | IndexKeys::Elements(_) => None,
+        }
+    }
+
+    /// Whether a column of the key is NULL: no other row's key is like that. Of an index that may be unique.
+    pub(crate) fn has_null(&self, rows: &RowLayout, row: &[u8]) -> bool {
+        match self {
+            IndexKeys::Columns(layout) => layout.encode_row(rows, row, &mut Vec::new()),
+            IndexKeys::Words(_) => false,
+            IndexKeys::Elements(elements) => elements.has_null(rows, row),
         }
     }
 }

@@ -28,7 +28,7 @@ use crossbeam_epoch as epoch;
 use governor::{Stop, large};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::fulltext::EntryKeys;
+use types::EntryKeys;
 use types::{IndexId, TableId, Timestamp};
 
 /// Rows looked at under one guard, at most, and entries sorted in one go: some hundred microseconds.
@@ -315,10 +315,7 @@ impl Entries {
     }
 
     fn has_null(&self, work: &Work<'_>, entry: Record<'_>) -> bool {
-        let read = |row: &[u8]| {
-            let mut key = Vec::new();
-            work.keys.layout().encode_row(work.table.row_layout(), row, &mut key)
-        };
+        let read = |row: &[u8]| work.keys.has_null(work.table.row_layout(), row);
         let found = work.table.get(entry.primary_key(), work.snapshot, read);
         found.expect("the entry was made of a row of this snapshot")
     }

@@ -2,9 +2,10 @@
 //! checkpoints, as JSON: definitions are few, and fields can be added.
 
 use serde::{Deserialize, Serialize};
+use types::elements::{ElementKeys, is_element_type};
 use types::fulltext::{TextKeys, TextRules};
 use types::row::generation::{ColumnChange, Generations};
-use types::{IndexId, KeyLayout, KeyPart, RowLayout, SqlType, TableId};
+use types::{IndexId, KeyLayout, KeyPart, RowLayout, SqlType, TableId, TypeKind};
 
 use crate::keys::IndexKeys;
 
@@ -47,6 +48,9 @@ pub struct KeyColumn {
     pub prefix: Option<u32>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub descending: bool,
+    /// Of a multi-valued index: the column has arrays of elements of this type, and a row has an entry for each of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elements: Option<SqlType>,
 }
 
 impl KeyColumn {
@@ -55,6 +59,7 @@ impl KeyColumn {
             column,
             prefix: None,
             descending: false,
+            elements: None,
         }
     }
 }
@@ -71,7 +76,13 @@ impl TableSpec {
     /// How an index's entries are made of rows.
     pub(crate) fn index_keys(&self, index: &IndexSpec) -> IndexKeys {
         match index.text {
-            None => IndexKeys::Columns(self.key_layout(&index.key)),
+            None => {
+                let layout = self.key_layout(&index.key);
+                match index.key.iter().position(|part| part.elements.is_some()) {
+                    None => IndexKeys::Columns(layout),
+                    Some(part) => IndexKeys::Elements(ElementKeys::new(layout, part)),
+                }
+            }
             Some(rules) => {
                 let columns = index.key.iter().map(|part| usize::from(part.column)).collect();
                 let first = &self.columns[usize::from(index.key[0].column)];
@@ -87,7 +98,10 @@ impl TableSpec {
     fn key_layout(&self, key: &[KeyColumn]) -> KeyLayout {
         let part = |key: &KeyColumn| KeyPart {
             column: usize::from(key.column),
-            ty: self.columns[usize::from(key.column)].clone(),
+            ty: match &key.elements {
+                None => self.columns[usize::from(key.column)].clone(),
+                Some(element) => element.clone(),
+            },
             prefix: key.prefix,
             descending: key.descending,
         };
@@ -137,6 +151,9 @@ impl TableSpec {
         }
         if let Some(key) = &self.primary {
             self.check_key(key)?;
+            if key.iter().any(|part| part.elements.is_some()) {
+                return Err("a primary key of elements");
+            }
         }
         for (position, index) in self.indexes.iter().enumerate() {
             self.check_index(index)?;
@@ -153,6 +170,7 @@ impl TableSpec {
 
     fn check_index(&self, index: &IndexSpec) -> Result<(), &'static str> {
         self.check_key(&index.key)?;
+        self.check_elements(index)?;
         let Some(rules) = index.text else { return Ok(()) };
         rules.check()?;
         let column = |part: &KeyColumn| &self.columns[usize::from(part.column)];
@@ -165,6 +183,20 @@ impl TableSpec {
         match !index.unique && index.key.iter().all(is_of_text) {
             true => Ok(()),
             false => Err("a full-text index over what is not text"),
+        }
+    }
+
+    fn check_elements(&self, index: &IndexSpec) -> Result<(), &'static str> {
+        let mut parts = index.key.iter().filter(|part| part.elements.is_some());
+        let (Some(part), others) = (parts.next(), parts.next()) else {
+            return Ok(());
+        };
+        let is_array = self.columns[usize::from(part.column)].kind == TypeKind::Json;
+        let is_whole = part.prefix.is_none() && !part.descending;
+        let is_type = part.elements.as_ref().is_some_and(is_element_type);
+        match is_array && is_whole && is_type && others.is_none() && index.text.is_none() {
+            true => Ok(()),
+            false => Err("an index over elements of what is no array"),
         }
     }
 

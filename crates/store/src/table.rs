@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use types::fulltext::{EntryKeys, TextKeys};
-use types::{IndexId, KeyLayout, RowLayout, TableId, Timestamp};
+use types::fulltext::TextKeys;
+use types::{EntryKeys, IndexId, KeyLayout, RowLayout, TableId, Timestamp};
 
 /// How many entries ahead a scan asks the processor to load.
 const PREFETCH_RECORDS: usize = 8;
@@ -239,8 +239,8 @@ impl Table {
     /// What makes the words of a full-text index; `None` for other indexes.
     pub fn text_keys(&self, index: IndexId) -> Option<&TextKeys> {
         match &self.index(index)?.keys {
-            IndexKeys::Columns(_) => None,
             IndexKeys::Words(words) => Some(words),
+            IndexKeys::Columns(_) | IndexKeys::Elements(_) => None,
         }
     }
 
@@ -280,11 +280,41 @@ impl Table {
     pub fn index_key(&self, index: IndexId, row: &[u8], primary_key: &[u8], out: &mut Vec<u8>) -> bool {
         let index = self.index(index).expect("the caller took the index from this table");
         let IndexKeys::Columns(layout) = &index.keys else {
-            panic!("a row has many entries in a full-text index")
+            panic!("a row has many entries in a full-text index, or one of elements")
         };
         let has_null = layout.encode_row(&self.shape.rows, row, out);
         out.extend_from_slice(primary_key);
         has_null
+    }
+
+    /// Whether the rows may have several entries, or none, in a secondary index.
+    pub fn has_many_entries(&self, index: IndexId) -> bool {
+        let index = self.index(index).expect("the caller took the index from this table");
+        !matches!(index.keys, IndexKeys::Columns(_))
+    }
+
+    /// The keys that no other row may have in a unique index, without the primary key: none where one of the columns is NULL.
+    pub fn unique_keys(&self, index: IndexId, row: &[u8], keys: &mut EntryKeys) {
+        let index = self.index(index).expect("the caller took the index from this table");
+        keys.clear();
+        match &index.keys {
+            IndexKeys::Columns(layout) => {
+                let mut has_null = false;
+                keys.push(|key| has_null = layout.encode_row(&self.shape.rows, row, key));
+                if has_null {
+                    keys.clear();
+                }
+            }
+            several if several.has_null(&self.shape.rows, row) => {}
+            several => several.of_row(&self.shape.rows, row, &[], keys),
+        }
+    }
+
+    /// Whether the row has this entry in a secondary index.
+    pub fn has_entry(&self, index: IndexId, row: &[u8], primary_key: &[u8], entry_key: &[u8]) -> bool {
+        let mut keys = EntryKeys::default();
+        self.index_keys(index, row, primary_key, &mut keys);
+        keys.holds(entry_key)
     }
 
     /// All entry keys that the row has in a secondary index, in order, primary key included.

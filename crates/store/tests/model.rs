@@ -14,22 +14,29 @@ use store::{
     Cursor, Direction, IndexId, IndexSpec, KeyColumn, KeyRange, MemoryBudget, MemoryUse, PrepareError, PreparedIndex,
     Snapshot, Store, Table, TableId, TableLoader, TableSpec, Undecided, WriteOps, WriteSet, Writer,
 };
-use types::fulltext::{EntryKeys, TextRules};
-use types::{CollationId, KeyLayout, RowLayout, SqlType, Timestamp, Value};
+use types::elements::elements;
+use types::fulltext::TextRules;
+use types::{CollationId, EntryKeys, Json, KeyLayout, RowLayout, SqlType, Timestamp, Value};
 
 mod prepared;
 
 pub(crate) const TABLE: TableId = TableId(1);
 
-/// `id INT PRIMARY KEY, a INT NOT NULL, b VARCHAR(20)`, with indexes on `a`, on `b, a DESC` and on the words of `b`.
+/// `id INT PRIMARY KEY, a INT NOT NULL, b VARCHAR(20), c JSON`, with indexes on `a`, on `b, a DESC`, on the words of `b`, and on `a` with the
+/// elements of `c`, which are made of `a`.
 pub(crate) fn spec() -> TableSpec {
     let text = SqlType::varchar(20, CollationId::DEFAULT);
     TableSpec {
         generations: None,
         id: TABLE,
-        columns: vec![SqlType::int().not_null(), SqlType::int().not_null(), text],
+        columns: vec![
+            SqlType::int().not_null(),
+            SqlType::int().not_null(),
+            text,
+            SqlType::json(),
+        ],
         primary: Some(vec![KeyColumn::ascending(0)]),
-        indexes: vec![index(1), index(2), index(4)],
+        indexes: vec![index(1), index(2), index(4), index(5)],
     }
 }
 
@@ -42,13 +49,22 @@ fn index(id: u16) -> IndexSpec {
                 column: 1,
                 prefix: None,
                 descending: true,
+                elements: None,
             },
         ],
         4 => vec![KeyColumn::ascending(2)],
+        5 => vec![
+            KeyColumn {
+                elements: Some(SqlType::bigint()),
+                ..KeyColumn::ascending(3)
+            },
+            KeyColumn::ascending(1),
+        ],
         _ => vec![KeyColumn {
             column: 2,
             prefix: Some(1),
             descending: false,
+            elements: None,
         }],
     };
     IndexSpec {
@@ -56,6 +72,18 @@ fn index(id: u16) -> IndexSpec {
         key,
         unique: false,
         text: (id == 4).then_some(TextRules::WORDS),
+    }
+}
+
+/// None, no elements, or one to three.
+fn array(a: i64) -> Value {
+    match a.rem_euclid(7) {
+        0 => Value::Null,
+        1 => Value::Json(Json::parse("[]").unwrap()),
+        _ => {
+            let document = Json::parse(&format!("[{}, {}, {a}]", a % 3, a % 5)).unwrap();
+            Value::Json(elements(document.as_ref(), &SqlType::bigint()).unwrap())
+        }
     }
 }
 
@@ -116,7 +144,8 @@ impl Tested {
     fn row(&self, id: i64, a: i64, b: Option<&str>) -> Vec<u8> {
         let mut row = Vec::new();
         let b = b.map_or(Value::Null, |b| Value::Str(b.into()));
-        self.layout.encode(&[Value::Int(id), Value::Int(a), b], &mut row);
+        self.layout
+            .encode(&[Value::Int(id), Value::Int(a), b, array(a)], &mut row);
         row
     }
 
@@ -338,7 +367,7 @@ impl Tested {
         assert_eq!(table.estimated_rows(), rows);
         let indexes = table.spec().indexes.iter().map(|index| index.id);
         for index in indexes.chain([IndexId::PRIMARY]) {
-            // Of words a row has as many as there are.
+            // Of words and elements a row has as many as there are.
             let counted = || {
                 table.count(
                     index,
@@ -347,7 +376,8 @@ impl Tested {
                     usize::MAX,
                 )
             };
-            let entries = if index == IndexId(4) { counted() as u64 } else { rows };
+            let has_many = index != IndexId::PRIMARY && table.has_many_entries(index);
+            let entries = if has_many { counted() as u64 } else { rows };
             assert_eq!(table.estimated_entries(index, &KeyRange::all()), entries);
         }
         for id in 0..IDS {

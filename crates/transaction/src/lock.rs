@@ -5,10 +5,10 @@ use std::pin::Pin;
 use env::failpoints;
 
 use super::claims::Claimed;
-use super::write::unique_key;
 use super::{Isolation, LockPolicy, Progress, Transaction, TransactionError, Wait, WriteRule};
 use shard::{Guest, GuestLock, GuestWait, NOBODYS};
 use store::{IndexId, LockKey, LockMode, LockOutcome, LockWait, MemoryLimit, Snapshot, Table, TableId};
+use types::EntryKeys;
 
 /// So many locks are asked for together where another node gives them.
 pub const LOCKS_AT_ONCE: usize = 256;
@@ -307,11 +307,13 @@ impl Transaction {
         if !self.locks_elsewhere(table) {
             return Ok(Progress::Done);
         }
-        let mut left = Vec::new();
+        let (mut left, mut keys) = (Vec::new(), EntryKeys::default());
         for key in rows {
             self.get_current(table, key, |row| {
-                let keys = indexes.iter().map(|&index| (index, unique_key(table, index, row)));
-                left.extend(keys.filter_map(|(index, key)| Some((index, key?))));
+                for &index in indexes {
+                    table.unique_keys(index, row, &mut keys);
+                    left.extend(keys.iter().map(|key| (index, key.to_vec())));
+                }
             });
         }
         let left = left.iter().map(|(index, key)| (*index, key.as_slice()));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use governor::stepwise::Stepwise;
 use store::{Direction, IndexId, IndexSpec, KeyRange, Table, TableId, TableSpec, WriteSet};
-use types::fulltext::EntryKeys;
+use types::EntryKeys;
 use types::row::generation::ColumnChange;
 
 /// A row as the transaction left it; `None`: deleted.

@@ -8,6 +8,7 @@ use env::failpoints;
 use shard::{Guest, GuestWait, IdKind, NOBODYS, Sequence};
 use std::ops::{ControlFlow, Range};
 use store::{Cursor, Direction, IndexId, IndexSpec, KeyRange, LockMode, PrepareError, Table, TableId, TableSpec};
+use types::EntryKeys;
 use types::row::generation::ColumnChange;
 
 /// How many entries under one unique key are looked at in one go; all but one of them are dead.
@@ -65,13 +66,14 @@ impl Transaction {
         if has_unique_index(table) {
             // Whoever inserts the same unique key must wait until it is certain that this row is gone.
             let old_row = self.locked_row(table, key)?;
+            let mut unique_keys = EntryKeys::default();
             for index in table.spec().indexes.iter().filter(|index| index.unique) {
-                let Some(unique_key) = unique_key(table, index.id, &old_row) else {
-                    continue;
-                };
-                let progress = self.lock_key(table, index.id, &unique_key)?;
-                if !matches!(progress, Progress::Done) {
-                    return Ok(progress);
+                table.unique_keys(index.id, &old_row, &mut unique_keys);
+                for unique_key in unique_keys.iter() {
+                    let progress = self.lock_key(table, index.id, unique_key)?;
+                    if !matches!(progress, Progress::Done) {
+                        return Ok(progress);
+                    }
                 }
             }
         }
@@ -304,19 +306,20 @@ impl Transaction {
         old_row: Option<&[u8]>,
         row: &[u8],
     ) -> Result<Unique, TransactionError> {
+        let (mut new_keys, mut old_keys) = (EntryKeys::default(), EntryKeys::default());
         for index in table.spec().indexes.iter().filter(|index| index.unique) {
-            let new_key = unique_key(table, index.id, row);
-            let old_key = old_row.and_then(|old_row| unique_key(table, index.id, old_row));
-            if new_key == old_key {
-                continue;
+            table.unique_keys(index.id, row, &mut new_keys);
+            old_keys.clear();
+            if let Some(old_row) = old_row {
+                table.unique_keys(index.id, old_row, &mut old_keys);
             }
-            if let Some(old_key) = &old_key {
+            for old_key in old_keys.iter().filter(|old_key| !new_keys.holds(old_key)) {
                 let progress = self.lock_key(table, index.id, old_key)?;
                 if !matches!(progress, Progress::Done) {
                     return Ok(Unique::Wait(progress));
                 }
             }
-            if let Some(new_key) = &new_key {
+            for new_key in new_keys.iter().filter(|new_key| !old_keys.holds(new_key)) {
                 let is_free = self.claims.is_some() && self.find_unique(table, index.id, new_key, key).is_none();
                 let progress = match is_free {
                     true => self.claim(table, index.id, new_key, Claimed::by(key))?,
@@ -325,11 +328,9 @@ impl Transaction {
                 if !matches!(progress, Progress::Done) {
                     return Ok(Unique::Wait(progress));
                 }
-            }
-            if let Some(new_key) = new_key
-                && let Some(existing) = self.find_unique(table, index.id, &new_key, key)
-            {
-                return Err(duplicate(table, index.id, &existing));
+                if let Some(existing) = self.find_unique(table, index.id, new_key, key) {
+                    return Err(duplicate(table, index.id, &existing));
+                }
             }
         }
         Ok(Unique::Free)
@@ -388,13 +389,6 @@ impl Transaction {
 
 fn has_unique_index(table: &Table) -> bool {
     table.spec().indexes.iter().any(|index| index.unique)
-}
-
-/// The row's key in a unique index; `None` if a column is NULL, which is never a duplicate.
-pub(super) fn unique_key(table: &Table, index: IndexId, row: &[u8]) -> Option<Vec<u8>> {
-    let mut key = Vec::new();
-    let has_null = table.index_key(index, row, &[], &mut key);
-    (!has_null).then_some(key)
 }
 
 fn duplicate(table: &Table, index: IndexId, existing: &[u8]) -> TransactionError {

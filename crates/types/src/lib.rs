@@ -9,7 +9,7 @@
 //! * [`compare`] – MySQL's comparison rules between any two values.
 //! * [`cast`] – storing a value into a column (strict or not) and `CAST(... AS ...)`.
 //! * [`row`] – the compact row encoding, O(1) access to any column.
-//! * [`key`] – the order-preserving key encoding; [`fulltext`] – the keys of a text's words.
+//! * [`key`] – the order-preserving key encoding; [`fulltext`] – the keys of a text's words, [`elements`] those of a document's elements.
 //! * [`error`] – every error a client can see: number, SQLSTATE, text.
 //! * [`ids`] – newtypes for the ids and positions the layers exchange.
 
@@ -18,6 +18,7 @@ pub mod charset;
 pub mod collation;
 pub mod compare;
 pub mod decimal;
+pub mod elements;
 pub mod error;
 pub mod fulltext;
 pub mod ids;
@@ -38,7 +39,7 @@ pub use decimal::Decimal;
 pub use error::{ErrorKind, Severity, SqlError, SqlResult, Warning, Warnings};
 pub use ids::{IndexId, LogIndex, ShardId, TableId, Timestamp};
 pub use json::{Json, JsonRef};
-pub use key::{KeyLayout, KeyPart};
+pub use key::{EntryKeys, KeyLayout, KeyPart};
 pub use row::RowLayout;
 pub use sql_type::{Labels, SqlType, TypeKind};
 pub use time::{Date, DateTime, Time, UnixTime};

@@ -1,9 +1,10 @@
 //! The bytes of rows, keys and JSON documents on disk. A test that fails here means a new format version
 //! (`docs/formats/rows-and-keys.md`), not a new expectation.
 
+use types::elements::{ElementKeys, elements, text_type};
 use types::{
-    Bytes, CollationId, Date, DateTime, Decimal, Json, JsonRef, KeyLayout, KeyPart, Labels, RowLayout, SqlType, Time,
-    TypeKind, UnixTime, Value,
+    Bytes, CollationId, Date, DateTime, Decimal, EntryKeys, Json, JsonRef, KeyLayout, KeyPart, Labels, RowLayout,
+    SqlType, Time, TypeKind, UnixTime, Value,
     value::{Bit, EnumValue, SetValue},
 };
 
@@ -189,4 +190,37 @@ fn json_documents() {
         assert_eq!(hex(json.as_ref().as_bytes()), bytes, "{text}");
         assert_eq!(JsonRef::from_bytes(json.as_ref().as_bytes()), Some(json.as_ref()));
     }
+}
+
+/// The entries of rows `(INT a, elements)` under the primary key `80 00 00 07`.
+#[test]
+fn keys_of_elements() {
+    let entries = |element: SqlType, document: Option<&str>| {
+        let array = document.map(|document| elements(Json::parse(document).unwrap().as_ref(), &element).unwrap());
+        let rows = RowLayout::new(&[SqlType::int(), SqlType::json()]);
+        let mut row = Vec::new();
+        rows.encode(&[Value::Int(1), array.map_or(Value::Null, Value::Json)], &mut row);
+        let parts = vec![KeyPart::ascending(0, SqlType::int()), KeyPart::ascending(1, element)];
+        let mut keys = EntryKeys::default();
+        ElementKeys::new(KeyLayout::new(parts), 1).entries(&rows, &row, &[0x80, 0, 0, 7], &mut keys);
+        keys.iter().map(hex).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        entries(SqlType::bigint(), Some("[2, -1, 2]")),
+        [
+            "0180000001017fffffffffffffff80000007",
+            "018000000101800000000000000280000007"
+        ]
+    );
+    assert_eq!(entries(SqlType::bigint(), None), ["01800000010080000007"]);
+    assert!(entries(SqlType::bigint(), Some("[]")).is_empty());
+    assert_eq!(
+        entries(SqlType::varbinary(3), Some("[\"ab\"]")),
+        ["01800000010161620080000007"]
+    );
+    assert_eq!(
+        entries(SqlType::date(), Some("\"2024-01-31\"")),
+        ["0180000001010fd03f80000007"]
+    );
+    assert_eq!(entries(text_type(3), Some("[\"a\"]")).len(), 1);
 }

@@ -316,19 +316,29 @@ impl<'a> RowChanger<'a> {
         }
     }
 
-    /// What is wrong with the value of a key part that is an expression, is told of its index: 3751, 3752, 3907.
+    /// What is wrong with the value of a key part that is an expression, is told of its index: 3751, 3752, 3903 to 3908.
     fn told_of_index(&self, column: usize, error: SqlError) -> SqlError {
         let def = &self.table.def;
-        let kind = match error.kind() {
-            ErrorKind::TruncatedWrongValue | ErrorKind::DataTruncated => ErrorKind::DataTruncatedFunctionalIndex,
-            ErrorKind::DataTooLong => ErrorKind::DataTooLongFunctionalIndex,
-            ErrorKind::OutOfRange => ErrorKind::DataOutOfRangeFunctionalIndex,
-            _ => return error,
+        let Some(index) = def.index_of_hidden(column).filter(|_| def.columns[column].hidden) else {
+            return error;
         };
-        match def.index_of_hidden(column).filter(|_| def.columns[column].hidden) {
-            Some(index) if kind == ErrorKind::DataTooLongFunctionalIndex => SqlError::new(kind, &[&index.name]),
-            Some(index) => SqlError::new(kind, &[&index.name, &self.ctx.row_number()]),
-            None => error,
+        let of_row = |kind| SqlError::new(kind, &[&index.name, &self.ctx.row_number()]);
+        match error.kind() {
+            ErrorKind::TruncatedWrongValue | ErrorKind::DataTruncated => {
+                of_row(ErrorKind::DataTruncatedFunctionalIndex)
+            }
+            ErrorKind::OutOfRange => of_row(ErrorKind::DataOutOfRangeFunctionalIndex),
+            ErrorKind::DataTooLong => SqlError::new(ErrorKind::DataTooLongFunctionalIndex, &[&index.name]),
+            kind @ (ErrorKind::InvalidJsonValueForFunctionalIndex
+            | ErrorKind::JsonValueOutOfRangeForFunctionalIndex
+            | ErrorKind::ExceededMultiValuedKeys
+            | ErrorKind::ExceededMultiValuedBytes
+            | ErrorKind::NestedInMultiValuedIndex) => {
+                // The expression does not know whose part it is.
+                let name = format!("'{}'", index.name);
+                SqlError::with_message(kind, error.message().replacen("''", &name, 1))
+            }
+            _ => error,
         }
     }
 

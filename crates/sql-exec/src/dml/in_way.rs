@@ -16,7 +16,7 @@ use sql_plan::query::QueryPlan;
 use store::LockMode;
 use transaction::LOCKS_AT_ONCE;
 use types::error::Warnings;
-use types::{IndexId, SqlResult, Value};
+use types::{EntryKeys, IndexId, SqlResult, Value};
 
 use super::Ahead;
 use super::change::RowChanger;
@@ -264,27 +264,28 @@ impl<'a> InWay<'a> {
         found: &mut Vec<Vec<u8>>,
     ) {
         let table = &self.plan.table;
-        let mut row = Vec::new();
+        let (mut row, mut own) = (Vec::new(), EntryKeys::default());
         table.layout().encode(filled, &mut row);
         let transaction = changer.runtime.transaction();
         for index in table.def.indexes.iter().filter(|index| index.is_unique()) {
             if index.parts.iter().any(|part| values[part.column].is_none()) {
                 continue;
             }
-            let mut key = Vec::new();
-            let has_null = match index.id {
+            match index.id {
                 IndexId::PRIMARY => {
-                    table.primary_key(&row, &mut key);
-                    false
+                    own.clear();
+                    own.push(|key| table.primary_key(&row, key));
                 }
-                id => table.rows.index_key(id, &row, &[], &mut key),
-            };
-            if !has_null && let Some(existing) = transaction.row_in_the_way(&table.rows, index.id, &key, &[]) {
-                keys.push((index.id, key));
-                found.push(existing);
-                // REPLACE alone goes on to the next.
-                if !matches!(self.plan.on_duplicate, OnDuplicate::Replace) {
-                    return;
+                id => table.rows.unique_keys(id, &row, &mut own),
+            }
+            for key in own.iter() {
+                if let Some(existing) = transaction.row_in_the_way(&table.rows, index.id, key, &[]) {
+                    keys.push((index.id, key.to_vec()));
+                    found.push(existing);
+                    // REPLACE alone goes on to the next.
+                    if !matches!(self.plan.on_duplicate, OnDuplicate::Replace) {
+                        return;
+                    }
                 }
             }
         }

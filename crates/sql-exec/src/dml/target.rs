@@ -21,6 +21,7 @@ use types::{SqlResult, Value};
 use super::Ahead;
 use crate::rows::{read_columns, read_row};
 use crate::runtime::{Locked, Runtime};
+use crate::seen::Seen;
 
 /// Index entries looked at before others of the same core get their turn.
 const ENTRIES_PER_CHUNK: usize = 4096;
@@ -106,6 +107,7 @@ fn find(
             false => u64::MAX,
         },
         rows: Stepwise::default(),
+        seen: Seen::of(keys, runtime),
     };
     // What asks a subquery, or may sleep, is looked at between chunks: it reads, locks and waits itself.
     let may_wait = target
@@ -133,7 +135,7 @@ fn find(
                 }
             };
             let transaction = runtime.transaction();
-            let (rows, index) = (&target.table().rows, target.path.index);
+            let (rows, index) = (&target.table().rows, keys.index);
             transaction.scan_to_lock(rows, index, &mut cursor, ENTRIES_PER_CHUNK, visit);
             drop(transaction);
             failed?;
@@ -227,6 +229,7 @@ struct Found<'t> {
     /// Further rows are not wanted.
     most: u64,
     rows: Stepwise<Vec<(Vec<Value>, Vec<u8>)>>,
+    seen: Seen,
 }
 
 impl Found<'_> {
@@ -235,7 +238,7 @@ impl Found<'_> {
     }
 
     fn look_at(&mut self, key: &[u8], values: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
-        if passes(self.target, self.exact, values, ctx)? {
+        if passes(self.target, self.exact, values, ctx)? && self.seen.is_new(key)? {
             self.rows.push((sort_values(self.target, values, ctx)?, key.to_vec()));
         }
         Ok(())

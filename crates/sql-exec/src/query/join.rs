@@ -24,6 +24,7 @@ use crate::full_text::{Ranking, rank};
 use crate::measure::Run;
 use crate::rows::read_columns_at;
 use crate::runtime::Runtime;
+use crate::seen::Seen;
 
 /// Rows read from an index before they are passed on; no guard over stored rows is held while they are.
 pub(super) const CHUNK_ROWS: usize = 256;
@@ -169,18 +170,24 @@ fn table_rows(
     // A row of the chunk has the needed columns, and behind them the row id and what searches say.
     let stride = access.filled_slots().count();
     let mut chunk: Vec<Value> = Vec::new();
+    let mut seen = Seen::of(&keys, runtime);
     for mut cursor in access.path.cursors(&keys) {
         // Small at first: a LIMIT or EXISTS often needs only a few rows.
         let mut chunk_rows = 8;
         while !cursor.is_finished() {
             chunk.clear();
-            let mut rows = 0;
-            runtime.transaction().scan(
-                &access.table.rows,
-                access.path.index,
-                &mut cursor,
-                chunk_rows,
-                |entry| {
+            let (mut rows, mut failed) = (0, Ok(()));
+            runtime
+                .transaction()
+                .scan(&access.table.rows, keys.index, &mut cursor, chunk_rows, |entry| {
+                    match seen.is_new(entry.primary_key()) {
+                        Ok(true) => {}
+                        Ok(false) => return ControlFlow::Continue(()),
+                        Err(error) => {
+                            failed = Err(error);
+                            return ControlFlow::Break(());
+                        }
+                    }
                     let start = chunk.len();
                     chunk.resize(start + stride, Value::Null);
                     let stored = entry.row();
@@ -197,8 +204,8 @@ fn table_rows(
                     }
                     rows += 1;
                     ControlFlow::Continue(())
-                },
-            );
+                });
+            failed?;
             for at in 0..rows {
                 for (place, slot) in access.filled_slots().enumerate() {
                     row[slot] = std::mem::replace(&mut chunk[at * stride + place], Value::Null);

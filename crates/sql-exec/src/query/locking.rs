@@ -16,6 +16,7 @@ use types::{IndexId, SqlError, SqlResult, Value};
 use super::join::{CHUNK_ROWS, Next, Searches, fill, join_rows, pass};
 use super::{QueryContext, Rows, row_bytes};
 use crate::runtime::{Locked, QueryMemory};
+use crate::seen::Seen;
 
 /// Rows are locked in chunks that grow. Small at first: who takes the first job of a queue needs one row.
 const FIRST_ROWS: usize = 8;
@@ -40,20 +41,17 @@ pub fn locked_rows(
     }
     let locks_ahead = locks_ahead(access, ctx);
     let mut found: Vec<FoundEntry> = Vec::new();
+    let mut seen = Seen::of(keys, runtime);
     for mut cursor in access.path.cursors(keys) {
         let mut chunk_rows = FIRST_ROWS;
         while !cursor.is_finished() {
             found.clear();
-            runtime.transaction().scan_to_lock(
-                &access.table.rows,
-                access.path.index,
-                &mut cursor,
-                chunk_rows,
-                |entry| {
-                    found.push(FoundEntry::new(&entry, access.path.index));
+            runtime
+                .transaction()
+                .scan_to_lock(&access.table.rows, keys.index, &mut cursor, chunk_rows, |entry| {
+                    found.push(FoundEntry::new(&entry, keys.index));
                     ControlFlow::Continue(())
-                },
-            );
+                });
             // A row is shown twice where the snapshot and the newest rows differ.
             found.dedup_by(|a, b| a.primary_key == b.primary_key);
             if locks_ahead && chunk_rows > FIRST_ROWS {
@@ -64,6 +62,9 @@ pub fn locked_rows(
                 ahead.lock()?;
             }
             for entry in &found {
+                if !seen.is_new(&entry.primary_key)? {
+                    continue;
+                }
                 if locked_row(access, lock, entry, row, ctx, next)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -232,7 +233,7 @@ impl<'a> Ahead<'a> {
                         };
                         runtime
                             .transaction()
-                            .scan_to_lock(rows, path.index, &mut cursor, left, &mut see);
+                            .scan_to_lock(rows, keys.index, &mut cursor, left, &mut see);
                     }
                 }
             }
@@ -312,7 +313,7 @@ fn locked_row(
     let mut is_moved = false;
     let now = runtime.transaction().get_current(rows, key, |stored| {
         fill(access, &searches, row, stored, key);
-        is_moved = found.is_moved(&access.table, access.path.index, stored);
+        is_moved = found.is_moved(&access.table, stored);
     });
     if now.is_none() || !passes(access, row, ctx)? {
         return Ok(ControlFlow::Continue(()));
@@ -326,6 +327,7 @@ fn locked_row(
 
 /// An entry to lock.
 struct FoundEntry {
+    index: IndexId,
     /// Of a secondary index; empty for the primary one, where rows do not move.
     key: Box<[u8]>,
     primary_key: Box<[u8]>,
@@ -338,6 +340,7 @@ impl FoundEntry {
             _ => entry.key(),
         };
         FoundEntry {
+            index,
             key: key.into(),
             primary_key: entry.primary_key().into(),
         }
@@ -345,18 +348,17 @@ impl FoundEntry {
 
     fn by_key(primary_key: &[u8]) -> FoundEntry {
         FoundEntry {
+            index: IndexId::PRIMARY,
             key: Box::default(),
             primary_key: primary_key.into(),
         }
     }
 
     /// Whether the row has left its entry.
-    fn is_moved(&self, table: &sql_plan::table::Table, index: IndexId, row: &[u8]) -> bool {
-        if index == IndexId::PRIMARY || self.key.is_empty() {
+    fn is_moved(&self, table: &sql_plan::table::Table, row: &[u8]) -> bool {
+        if self.index == IndexId::PRIMARY || self.key.is_empty() {
             return false;
         }
-        let mut key = Vec::with_capacity(self.key.len());
-        table.rows.index_key(index, row, &self.primary_key, &mut key);
-        *key != *self.key
+        !table.rows.has_entry(self.index, row, &self.primary_key, &self.key)
     }
 }

@@ -14,7 +14,9 @@ use crate::{Cast, Expr, ExprKind, convert};
 impl Binder<'_> {
     pub(super) fn cast(&mut self, cast: &ast::Cast) -> SqlResult<Expr> {
         if cast.array {
-            return Err(SqlError::not_supported("CAST AS .. ARRAY"));
+            return Err(SqlError::not_supported(
+                "Use of CAST( .. AS .. ARRAY) outside of functional index in CREATE(non-SELECT)/ALTER TABLE or in general expressions",
+            ));
         }
         if cast.at_time_zone.is_some() {
             return Err(SqlError::not_supported("AT TIME ZONE"));
@@ -47,7 +49,11 @@ impl Binder<'_> {
             || matches!(ty.kind, TypeKind::Year | TypeKind::Json);
         let coercibility = Coercibility::of_column(&ty);
         let length = length.filter(|_| is_string);
-        let kind = ExprKind::Cast(Box::new(Cast { operand, length }));
+        let kind = ExprKind::Cast(Box::new(Cast {
+            operand,
+            length,
+            elements: None,
+        }));
         Ok(Expr {
             kind,
             ty: SqlType { nullable, ..ty },
@@ -66,7 +72,11 @@ impl Binder<'_> {
         };
         let ty = string_type(printed_chars(&operand.ty), collation);
         let nullable = operand.ty.nullable;
-        let kind = ExprKind::Cast(Box::new(Cast { operand, length: None }));
+        let kind = ExprKind::Cast(Box::new(Cast {
+            operand,
+            length: None,
+            elements: None,
+        }));
         Ok(Expr {
             kind,
             ty: SqlType { nullable, ..ty },

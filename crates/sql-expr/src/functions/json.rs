@@ -247,6 +247,7 @@ pub(crate) fn beside_document(expr: Expr) -> Expr {
         kind: ExprKind::Cast(Box::new(Cast {
             operand: expr,
             length: None,
+            elements: None,
         })),
         ty,
     }

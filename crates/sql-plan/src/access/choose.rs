@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use governor::stepwise::Stepwise;
 use sql_expr::{EvalContext, Expr};
+use store::KeyRange;
 use types::{IndexId, SqlResult};
 
+use super::arrays::ArrayKeys;
 use super::conditions::{ColumnCondition, ColumnTest, IsBound, column_condition, intersect};
 use super::ranges::ranges_to_estimate;
 use super::{AccessPath, RangeSpec, partition, passing_share};
@@ -51,6 +53,8 @@ pub struct Choice<'a> {
     pub needed: &'a [usize],
     pub order: &'a OrderWish,
     pub hints: &'a IndexHints,
+    /// Those of the table's multi-valued indexes.
+    pub arrays: &'a ArrayKeys,
     /// Evaluates constants, for estimates.
     pub ctx: &'a EvalContext<'a>,
 }
@@ -121,16 +125,25 @@ impl Chosen {
 /// Chooses the cheapest access path.
 pub fn choose(choice: &Choice<'_>) -> SqlResult<Chosen> {
     let mut conditions = Vec::with_capacity(choice.conditions.len());
-    for condition in choice.conditions {
+    for (position, condition) in choice.conditions.iter().enumerate() {
         governor::tick()?;
-        conditions.push(column_condition(condition, &choice.slots, choice.bound));
+        match column_condition(condition, &choice.slots, choice.bound) {
+            Some(known) => conditions.push((position, known)),
+            None => {
+                let known = choice
+                    .arrays
+                    .conditions(condition, &choice.slots, choice.bound, choice.ctx);
+                conditions.extend(known.into_iter().map(|known| (position, known)));
+            }
+        }
     }
     let conditions = Stepwise::from(conditions);
     let rows = choice.table.rows.estimated_rows() as f64;
     let mut best = full_path(choice, IndexId::PRIMARY, true, rows);
     let mut possible = Vec::new();
     for index in &choice.table.def.indexes {
-        if !index.visible || !index.is_ordered() || !choice.hints.allow(index.id) {
+        let is_usable = index.is_ordered() || index.is_multi_valued();
+        if !index.visible || !is_usable || !choice.hints.allow(index.id) {
             continue;
         }
         let Some(candidate) = index_path(choice, &conditions, index.id, rows)? else {
@@ -188,47 +201,47 @@ fn path(choice: &Choice<'_>, index: IndexId, spec: RangeSpec, covering: bool) ->
     }
 }
 
-/// The use of one index: as many equalities as its first columns have, then one range.
+/// The use of one index: as many equalities as its first columns have, then one range. `known`: what conditions say, each by its position
+/// among all.
 fn index_path(
     choice: &Choice<'_>,
-    conditions: &[Option<ColumnCondition>],
+    known: &[(usize, ColumnCondition)],
     index: IndexId,
     rows: f64,
 ) -> SqlResult<Option<Chosen>> {
     let columns = choice.table.key_columns(index);
-    let mut used = vec![false; conditions.len()];
+    let mut used = vec![false; choice.conditions.len()];
     let mut equal = Vec::new();
     let mut then = None;
     for &column in &columns {
         let of_column = |wanted: &dyn Fn(&ColumnTest) -> bool| {
-            conditions.iter().position(|condition| {
-                condition
-                    .as_ref()
-                    .is_some_and(|condition| condition.column == column && wanted(&condition.test))
-            })
+            let is_such =
+                |(_, condition): &&(usize, ColumnCondition)| condition.column == column && wanted(&condition.test);
+            known.iter().find(is_such)
         };
         let listed = of_column(&ColumnTest::is_single).or_else(|| of_column(&ColumnTest::is_list));
-        if let Some(position) = listed {
-            used[position] = true;
-            equal.extend(conditions[position].as_ref().map(|condition| condition.test.clone()));
+        if let Some((position, condition)) = listed {
+            // Documents compare more strictly than elements.
+            used[*position] = !matches!(condition.test, ColumnTest::Elements(_));
+            equal.push(condition.test.clone());
             continue;
         }
-        for (position, condition) in conditions.iter().enumerate() {
+        for (position, condition) in known {
             governor::tick()?;
-            let Some(condition) = condition.as_ref().filter(|condition| condition.column == column) else {
+            if condition.column != column {
                 continue;
-            };
+            }
             match then.take() {
                 None => {
                     then = Some(condition.test.clone());
-                    used[position] = true;
+                    used[*position] = true;
                 }
                 // Only two ranges become one; lists may be long, and are not copied to find that out.
                 Some(before @ ColumnTest::Range(_)) if matches!(condition.test, ColumnTest::Range(_)) => {
                     match intersect(before.clone(), condition.test.clone()) {
                         Some(both) => {
                             then = Some(both);
-                            used[position] = true;
+                            used[*position] = true;
                         }
                         None => then = Some(before),
                     }
@@ -238,7 +251,13 @@ fn index_path(
         }
         break;
     }
-    let covering = index == IndexId::PRIMARY || is_covering(choice, index);
+    let multi_valued = choice.table.index(index).filter(|index| index.is_multi_valued());
+    // Rows without elements are in no entry: there is a way only to those that have some.
+    let has_elements = equal.iter().any(|test| matches!(test, ColumnTest::Elements(_)));
+    if multi_valued.is_some() && !has_elements {
+        return Ok(None);
+    }
+    let covering = index == IndexId::PRIMARY || multi_valued.is_none() && is_covering(choice, index);
     if equal.is_empty() && then.is_none() {
         let wanted = covering || !choice.order.columns.is_empty();
         return Ok(wanted.then(|| full_path(choice, index, covering, rows)));
@@ -275,7 +294,7 @@ fn price(choice: &Choice<'_>, chosen: &mut Chosen, singles: usize) {
     path.backward = order == Some(true);
     let ranges = match &path.spec {
         RangeSpec::All => 1.0,
-        RangeSpec::Prefix { equal, .. } => equal.iter().map(|test| test.operands().len().max(1) as f64).product(),
+        RangeSpec::Prefix { equal, .. } => equal.iter().map(|test| test.alternatives() as f64).product(),
         RangeSpec::Words(_) => 1.0,
     };
     let mut rows = match path.spec {
@@ -302,7 +321,8 @@ fn index_order(choice: &Choice<'_>, index: IndexId, singles: usize) -> Option<bo
     if wish.is_empty() {
         return None;
     }
-    let definition = choice.table.index(index)?;
+    // Of a multi-valued one, entries are in order and rows are not.
+    let definition = choice.table.index(index).filter(|index| index.is_ordered())?;
     let parts = &definition.parts;
     // A secondary index goes on with the primary key.
     let primary = choice.table.def.primary().filter(|_| index != IndexId::PRIMARY);
@@ -350,13 +370,17 @@ fn estimate_rows(choice: &Choice<'_>, path: &AccessPath, rows: f64) -> f64 {
     }
     let distinct = choice.table.rows.estimated_distinct(path.index);
     let unique = choice.table.is_unique(path.index) && equal.len() == choice.table.key_column_count(path.index);
-    let lists: f64 = equal.iter().map(|test| test.operands().len().max(1) as f64).product();
+    let lists: f64 = equal.iter().map(|test| test.alternatives() as f64).product();
+    let entries = match path.is_multi_valued() {
+        true => choice.table.rows.estimated_entries(path.index, &KeyRange::all()) as f64,
+        false => rows,
+    };
     let mut estimate = match equal.len() {
         0 => rows,
         _ if unique => lists,
         columns => {
             let different = distinct.get(columns - 1).copied().unwrap_or(1).max(1) as f64;
-            (rows / different).max(0.1) * lists
+            (entries / different).max(0.1) * lists
         }
     };
     estimate *= match then {

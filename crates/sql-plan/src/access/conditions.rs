@@ -5,6 +5,8 @@ use std::ops::Range;
 use sql_expr::{CompareOp, Expr, ExprKind, InItems};
 use types::{SqlType, Value};
 
+use super::arrays::ElementTest;
+
 /// A test of one column against values that are known before the table is read.
 #[derive(Debug, Clone)]
 pub struct ColumnCondition {
@@ -28,6 +30,8 @@ pub enum ColumnTest {
     Intervals(Vec<Interval>),
     /// Text that begins with this: `LIKE 'abc%'`.
     StartsWith(Value),
+    /// Of an array whose elements are in a multi-valued index.
+    Elements(ElementTest),
 }
 
 /// Values from `lower` to `upper`, without NULL.
@@ -52,15 +56,24 @@ pub struct Bound {
 impl ColumnTest {
     /// One value, so that later columns of an index can be used too and rows come in their order.
     pub fn is_single(&self) -> bool {
-        matches!(
-            self,
-            ColumnTest::Equal(_) | ColumnTest::NullSafeEqual(_) | ColumnTest::IsNull
-        )
+        match self {
+            ColumnTest::Equal(_) | ColumnTest::NullSafeEqual(_) | ColumnTest::IsNull => true,
+            ColumnTest::Elements(test) => test.is_single(),
+            _ => false,
+        }
     }
 
     /// A list of values, each of which can be followed by tests of later columns.
     pub fn is_list(&self) -> bool {
-        self.is_single() || matches!(self, ColumnTest::AnyOf(_))
+        self.is_single() || matches!(self, ColumnTest::AnyOf(_) | ColumnTest::Elements(_))
+    }
+
+    /// How many values it lets through, as far as is known: those of a list, or one.
+    pub fn alternatives(&self) -> usize {
+        match self {
+            ColumnTest::Elements(test) => test.count,
+            test => test.operands().len().max(1),
+        }
     }
 
     /// The values that have to be computed before the index is read.
@@ -69,6 +82,7 @@ impl ColumnTest {
             ColumnTest::Equal(operand) | ColumnTest::NullSafeEqual(operand) => vec![operand],
             ColumnTest::IsNull | ColumnTest::StartsWith(_) => Vec::new(),
             ColumnTest::AnyOf(operands) => operands.iter().collect(),
+            ColumnTest::Elements(test) => vec![&test.operand],
             ColumnTest::Range(interval) => interval.operands().collect(),
             ColumnTest::Intervals(intervals) => intervals.iter().flat_map(Interval::operands).collect(),
         }
@@ -302,7 +316,7 @@ fn own_column(expr: &Expr, slots: &Range<usize>) -> Option<usize> {
 
 /// Whether an operand has its value before the table is read: it names only columns of tables read before, and gives the
 /// same value each time.
-fn is_known(operand: &Expr, bound: &IsBound<'_>) -> bool {
+pub(super) fn is_known(operand: &Expr, bound: &IsBound<'_>) -> bool {
     !operand.is_volatile()
         && !operand.has_correlated_subquery()
         && operand.referenced_columns().iter().all(|slot| bound(*slot))

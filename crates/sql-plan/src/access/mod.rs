@@ -4,10 +4,11 @@
 //! ranges of an index, as in MySQL's "range" and "ref" access. The same description serves a point select, an IN list,
 //! an UPDATE and the inner side of a join.
 //!
-//! * [`conditions`]: what a condition says about a column;
+//! * [`conditions`]: what a condition says about a column; [`arrays`]: about the elements of an array;
 //! * [`mod@choose`]: the cheapest index for a set of conditions;
 //! * [`ranges`]: at execution, operands into encoded key ranges.
 
+pub mod arrays;
 pub mod choose;
 pub mod conditions;
 mod nearest;
@@ -16,6 +17,7 @@ mod share;
 
 use std::sync::Arc;
 
+use catalog::IndexDef;
 use governor::stepwise::Stepwise;
 use sql_expr::Expr;
 use store::Cursor;
@@ -23,6 +25,7 @@ use types::IndexId;
 
 use crate::table::Table;
 
+pub use arrays::ArrayKeys;
 pub use choose::{Choice, Chosen, IndexHints, OrderWish, choose, found_by_words};
 pub use conditions::{Bound, ColumnCondition, ColumnTest, IsBound};
 pub use ranges::KeyRanges;
@@ -84,6 +87,11 @@ impl AccessPath {
     pub fn primary_keys<'k>(&self, keys: &'k KeyRanges) -> Option<impl Iterator<Item = &'k [u8]> + use<'k>> {
         let whole = self.is_key_read() && keys.exact;
         whole.then(|| keys.ranges.iter().map(|range| range.from.as_slice()))
+    }
+
+    /// Whether a row may have several entries in the index that was chosen, or none.
+    pub fn is_multi_valued(&self) -> bool {
+        self.table.index(self.index).is_some_and(IndexDef::is_multi_valued)
     }
 
     /// What walks the ranges, in the order in which the path reads them.

@@ -4,7 +4,7 @@ use std::ops::Bound as KeyBound;
 
 use sql_expr::{EvalContext, Expr};
 use store::KeyRange;
-use types::{ErrorKind, KeyLayout, KeyPart, SqlError, SqlResult, SqlType, Value};
+use types::{ErrorKind, IndexId, KeyLayout, KeyPart, SqlError, SqlResult, SqlType, Value};
 
 use super::conditions::{Bound, ColumnTest, Interval};
 use super::nearest::{Nearest, nearest};
@@ -19,16 +19,32 @@ const POINT_KEY_BYTES: usize = 24;
 /// The key ranges to read, in key order and without overlap.
 #[derive(Debug)]
 pub struct KeyRanges {
+    /// Whose ranges they are: the path's, or the primary one where that cannot tell the rows.
+    pub index: IndexId,
     pub ranges: Vec<KeyRange>,
     /// The ranges hold exactly the rows that the path's `implied` conditions let through. If not, check them.
     pub exact: bool,
+    /// A row may have several entries in the ranges, and is to be read once.
+    pub repeats: bool,
 }
 
 impl KeyRanges {
+    fn of(path: &AccessPath, ranges: Vec<KeyRange>, exact: bool) -> KeyRanges {
+        KeyRanges {
+            index: path.index,
+            ranges,
+            exact,
+            repeats: false,
+        }
+    }
+
+    /// The whole table.
     fn everything() -> KeyRanges {
         KeyRanges {
+            index: IndexId::PRIMARY,
             ranges: vec![KeyRange::all()],
             exact: false,
+            repeats: false,
         }
     }
 }
@@ -55,10 +71,7 @@ fn ranges_of(
     no_text: &mut Vec<SqlError>,
 ) -> SqlResult<KeyRanges> {
     let RangeSpec::Prefix { equal, then } = &path.spec else {
-        return Ok(KeyRanges {
-            ranges: vec![KeyRange::all()],
-            exact: true,
-        });
+        return Ok(KeyRanges::of(path, vec![KeyRange::all()], true));
     };
     let Some(layout) = path.table.key_layout(path.index) else {
         return Ok(KeyRanges::everything());
@@ -67,13 +80,15 @@ fn ranges_of(
         return one_prefix(path, equal, layout, row, ctx, no_text);
     }
     let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut repeats = false;
     for (part, test) in equal.iter().enumerate() {
         let Some(values) = list_values(path, test, part, row, ctx, no_text)? else {
-            return Ok(cut_short(prefixes, layout));
+            return Ok(cut_short(path, prefixes));
         };
         if prefixes.len() * values.len() > MAX_RANGES {
-            return Ok(cut_short(prefixes, layout));
+            return Ok(cut_short(path, prefixes));
         }
+        repeats |= matches!(test, ColumnTest::Elements(_)) && values.len() > 1;
         let extend = |prefix: &Vec<u8>, value: &Value| {
             let mut key = prefix.clone();
             layout.encode_part_to(part, value, &mut key);
@@ -91,15 +106,15 @@ fn ranges_of(
     let Some(then) = then else {
         let ranges = prefixes.iter().map(|prefix| KeyRange::prefix(prefix)).collect();
         return Ok(KeyRanges {
-            ranges: in_order(ranges),
-            exact,
+            repeats,
+            ..KeyRanges::of(path, in_order(ranges), exact)
         });
     };
     let Some(tails) = tail_ranges(then, layout, equal.len(), row, ctx)? else {
-        return Ok(cut_short(prefixes, layout));
+        return Ok(cut_short(path, prefixes));
     };
     if prefixes.len() > 1 && prefixes.len() * tails.len() > MAX_RANGES {
-        return Ok(cut_short(prefixes, layout));
+        return Ok(cut_short(path, prefixes));
     }
     let mut ranges = Vec::with_capacity(prefixes.len() * tails.len());
     for prefix in &prefixes {
@@ -116,8 +131,8 @@ fn ranges_of(
     }
     let exact = exact && !matches!(then, ColumnTest::StartsWith(_));
     Ok(KeyRanges {
-        ranges: in_order(ranges),
-        exact,
+        repeats,
+        ..KeyRanges::of(path, in_order(ranges), exact)
     })
 }
 
@@ -156,15 +171,17 @@ fn one_prefix(
         true => vec![KeyRange::of_prefix(key)],
         false => Vec::new(),
     };
-    Ok(KeyRanges { ranges, exact })
+    Ok(KeyRanges::of(path, ranges, exact))
 }
 
 /// The ranges as far as the operands go, when one of them has no key.
-fn cut_short(prefixes: Vec<Vec<u8>>, _layout: &KeyLayout) -> KeyRanges {
-    KeyRanges {
-        ranges: in_order(prefixes.iter().map(|prefix| KeyRange::prefix(prefix)).collect()),
-        exact: false,
+fn cut_short(path: &AccessPath, prefixes: Vec<Vec<u8>>) -> KeyRanges {
+    // Not all rows have entries in a multi-valued index.
+    if path.is_multi_valued() {
+        return KeyRanges::everything();
     }
+    let ranges = prefixes.iter().map(|prefix| KeyRange::prefix(prefix)).collect();
+    KeyRanges::of(path, in_order(ranges), false)
 }
 
 fn as_slice(bound: &KeyBound<Vec<u8>>) -> KeyBound<&[u8]> {
@@ -217,6 +234,7 @@ fn list_values(
         ColumnTest::Equal(operand) => (vec![operand], false),
         ColumnTest::NullSafeEqual(operand) => (vec![operand], true),
         ColumnTest::AnyOf(operands) => (operands.iter().collect(), false),
+        ColumnTest::Elements(test) => return test.wanted(row, ctx),
         _ => return Ok(None),
     };
     let mut values = Vec::with_capacity(operands.len());

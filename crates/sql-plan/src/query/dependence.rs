@@ -218,7 +218,12 @@ impl Facts {
             TableSource::Base { table: base, .. } => {
                 let row = self.rules.add_term();
                 self.rules.add(vec![row], table.slots().collect(), NullRows::Fit);
-                for index in base.def.indexes.iter().filter(|index| index.is_unique()) {
+                for index in base
+                    .def
+                    .indexes
+                    .iter()
+                    .filter(|index| index.is_unique() && index.is_ordered())
+                {
                     let mut parts = index.parts.iter();
                     let is_key = parts.all(|part| {
                         let nullable = base.def.columns[part.column].nullable;

@@ -145,9 +145,10 @@ impl QueryScope<'_, '_, '_> {
         order: impl Iterator<Item = &'e mut Expr>,
     ) -> SqlResult<()> {
         let mut of_tables = Vec::new();
-        for (at, table) in self.tables.iter().enumerate() {
+        for (at, table) in self.tables.iter_mut().enumerate() {
             if let TableSource::Base { table: base, .. } = &table.source {
-                let keys = ComputedKeys::new(self.planner, base, table.offset)?;
+                let mut keys = ComputedKeys::new(self.planner, base, table.offset)?;
+                table.arrays = std::mem::take(&mut keys.arrays);
                 if !keys.is_empty() {
                     of_tables.push((at, keys));
                 }

@@ -340,6 +340,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
             needed: &needed,
             order: &order,
             hints: &hints,
+            arrays: &entry.arrays,
             ctx: &self.scope.planner.ctx,
         };
         let chosen = choose(&choice)?;

@@ -14,6 +14,7 @@ use super::QueryPlan;
 use super::common::RecursivePlan;
 use super::join::{DerivedRow, DerivedSource};
 use super::json_table::JsonTablePlan;
+use crate::access::ArrayKeys;
 use crate::columns::table_column;
 use crate::full_text::{Match, relevance_type, slots_of};
 use crate::node::Authorizer;
@@ -38,6 +39,8 @@ pub struct ScopeTable {
     pub source: TableSource,
     /// Columns that somebody asked for.
     pub used: Vec<bool>,
+    /// The arrays of a base table that indexes have the elements of, once they are looked for.
+    pub arrays: ArrayKeys,
     /// The searches of a base table: the first of these has the slot behind those of its columns.
     pub matches: Vec<Match>,
     /// Of a table that a merged view brought in.
@@ -95,6 +98,7 @@ impl ScopeTable {
             offset,
             source,
             used: vec![false; columns.len()],
+            arrays: ArrayKeys::default(),
             matches: Vec::new(),
             columns,
             names: OnceCell::new(),

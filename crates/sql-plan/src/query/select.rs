@@ -772,7 +772,7 @@ fn reads_in_order_of(access: &BaseAccess, keys: &[Expr]) -> bool {
         first == columns
     };
     let reads_all = matches!(access.path.spec, RangeSpec::All);
-    let mut indexes = access.table.def.indexes.iter();
+    let mut indexes = access.table.def.indexes.iter().filter(|index| index.is_ordered());
     indexes.any(|index| (reads_all || access.path.index == index.id) && is_ordered(index))
 }
 

@@ -6,7 +6,7 @@
 use env::Feature;
 use std::sync::Arc;
 
-use catalog::{ColumnDefault, GeneratedKind, TableDef};
+use catalog::{ColumnDefault, GeneratedKind, IndexDef, TableDef};
 use parser::ast;
 use types::{ErrorKind, SqlError, SqlResult, SqlType};
 
@@ -32,6 +32,9 @@ impl Session {
         if def.indexes.iter().any(|index| index.text.is_some()) {
             self.check_level(Feature::FullText, "full-text indexes")?;
         }
+        if def.indexes.iter().any(IndexDef::is_multi_valued) {
+            self.check_level(Feature::MultiValued, "multi-valued indexes")?;
+        }
         self.with_context(host, Parameters::NONE, |_, ctx| {
             let ctx = ctx.eval();
             for at in 0..def.columns.len() {
@@ -43,7 +46,10 @@ impl Session {
                     };
                     let ty = check(def, place, &generated.expression, ctx)?;
                     if column.hidden {
-                        def.columns[at].ty = type_of_hidden(&ty)?;
+                        def.columns[at].ty = match def.has_elements(at) {
+                            true => SqlType::json(),
+                            false => type_of_hidden(&ty)?,
+                        };
                     }
                 }
                 let column = &def.columns[at];
@@ -97,9 +103,13 @@ fn check(def: &TableDef, place: Place<'_>, text: &str, ctx: EvalContext<'_>) -> 
     let tree = parser::parse_expr(text.as_bytes(), parser::SqlMode::default())
         .map_err(|error| crate::errors::parse_error(&error))?;
     let mut scope = DefinitionScope { def, place };
-    let bound = ctx
-        .statement
-        .binding_table(|| Binder::new(&mut scope, ctx, BindOptions::default()).bind(&tree))?;
+    let bound = ctx.statement.binding_table(|| {
+        let mut binder = Binder::new(&mut scope, ctx, BindOptions::default());
+        match place {
+            Place::KeyPart(_) => binder.bind_generated(&tree),
+            _ => binder.bind(&tree),
+        }
+    })?;
     let mut refused = None;
     bound.any(&mut |expr| {
         refused = scope.refusal_of(expr);

@@ -80,6 +80,7 @@ impl TableBuilder {
             column,
             prefix: None,
             descending: false,
+            elements: None,
         });
         let name = written.constraint.as_deref().or(written.index.as_deref());
         self.add_index(IndexKind::Plain, name, parts.collect(), &ast::KeyOptions::default())?;
@@ -188,7 +189,15 @@ fn will_rise_with(key: &ast::KeyDef, columns: &[&str]) -> bool {
         } => same_name(name, column),
         _ => false,
     };
+    // A multi-valued one has no entries of rows with empty arrays.
+    let has_elements = |part: &ast::KeyPart| {
+        let ast::KeyPart::Expr { expr, .. } = part else {
+            return false;
+        };
+        matches!(expr, ast::Expr::Cast(cast) if cast.array)
+    };
     !matches!(key.kind, ast::KeyKind::FullText | ast::KeyKind::Spatial)
+        && !key.parts.iter().any(has_elements)
         && key.parts.len() >= columns.len()
         && key.parts.iter().zip(columns).all(begins)
 }

@@ -4,15 +4,18 @@
 //!   KEY k ((a + 1))   ->   `!hidden!k!0!0` BIGINT AS (a + 1) VIRTUAL, which SQL cannot name, and KEY k (that column)
 //! ```
 //!
+//! One that is `CAST(… AS type ARRAY)` makes the index multi-valued: its column has arrays, and the key their elements.
+//!
 //! The column is made when the key is ([`TableBuilder::functional_part`]); its type is that of the expression, which is bound when the
 //! whole table is known ([`super::expressions`]). It goes with its index.
 
 use catalog::{ColumnDef, GeneratedDef, GeneratedKind, IndexKind, IndexPart, TableDef};
 use parser::ast::{self, KeyKind};
-use types::{ErrorKind, SqlResult, SqlType, TypeKind};
+use types::{ErrorKind, SqlError, SqlResult, SqlType, TypeKind};
 
 use super::create_as::stored_type;
 use super::table_def::{TableBuilder, check_key_bytes};
+use crate::expr::element_type;
 
 /// The name of an index that has none, and begins with an expression.
 pub(super) const FUNCTIONAL_INDEX: &str = "functional_index";
@@ -30,6 +33,9 @@ impl TableBuilder {
         let before = self.def.columns.len();
         let parts = key.parts.iter().map(|part| self.key_part(part));
         let parts = parts.collect::<SqlResult<Vec<_>>>()?;
+        if parts.iter().filter(|part| part.elements.is_some()).count() > 1 {
+            return Err(SqlError::not_supported("more than one multi-valued key part per index"));
+        }
         let name = key.name.as_deref().or(key.constraint.as_deref());
         self.add_index(kind, name, parts, &key.options)?;
         let index = self.def.indexes.last().expect("an index was added");
@@ -45,6 +51,14 @@ impl TableBuilder {
     pub(super) fn functional_part(&mut self, expr: &ast::Expr, descending: bool) -> SqlResult<IndexPart> {
         if matches!(expr, ast::Expr::Column(_)) {
             return Err(ErrorKind::FunctionalIndexOnField.into());
+        }
+        let elements = match expr {
+            ast::Expr::Cast(cast) if cast.array => Some(element_type(cast)?),
+            _ => None,
+        };
+        if elements.is_some() && descending {
+            let usage: [&dyn std::fmt::Display; 2] = [&"multi-valued index", &"explicit index order"];
+            return Err(SqlError::new(ErrorKind::WrongUsage, &usage));
         }
         self.def.columns.push(ColumnDef {
             name: String::new(),
@@ -65,6 +79,7 @@ impl TableBuilder {
             column: self.def.columns.len() - 1,
             prefix: None,
             descending,
+            elements,
         })
     }
 }

@@ -254,6 +254,7 @@ impl TableBuilder {
             column: at,
             prefix: None,
             descending: false,
+            elements: None,
         };
         if written.primary_key {
             self.add_index(
@@ -438,6 +439,7 @@ impl TableBuilder {
                     column: self.def.column(name).ok_or_else(missing)?,
                     prefix: *length,
                     descending: *descending,
+                    elements: None,
                 })
             }
             ast::KeyPart::Expr { expr, descending } => self.functional_part(expr, *descending),
@@ -670,7 +672,8 @@ impl TableBuilder {
             .enumerate()
             .filter(|(_, column)| column.auto_increment);
         let counter = counters.next().map(|(position, _)| position);
-        let is_key = |position| def.indexes.iter().any(|index| index.parts[0].column == position);
+        let mut ordered = def.indexes.iter().filter(|index| index.is_ordered());
+        let mut is_key = |position| ordered.any(|index| index.parts[0].column == position);
         if counters.next().is_some() || counter.is_some_and(|position| !is_key(position)) {
             return Err(ErrorKind::WrongAutoKey.into());
         }

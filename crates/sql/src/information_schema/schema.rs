@@ -419,11 +419,11 @@ fn statistics_of(table: &TableDef, stored: Option<&Table>, rows: &mut Vec<Vec<Va
     for index in &table.indexes {
         let distinct = match stored {
             None => Vec::new(),
-            Some(stored) if !index.is_ordered() => vec![stored.rows.estimated_rows(); index.parts.len()],
+            Some(stored) if index.kind == IndexKind::FullText => vec![stored.rows.estimated_rows(); index.parts.len()],
             Some(stored) => stored.rows.estimated_distinct(index.id),
         };
         let order = |part: &IndexPart| match part.descending {
-            _ if !index.is_ordered() => Value::Null,
+            _ if index.kind == IndexKind::FullText => Value::Null,
             true => text("D"),
             false => text("A"),
         };
@@ -449,7 +449,10 @@ fn statistics_of(table: &TableDef, stored: Option<&Table>, rows: &mut Vec<Vec<Va
                 part.prefix.map_or(Value::Null, |prefix| Value::Int(i64::from(prefix))),
                 Value::Null,
                 text(if column.nullable { "YES" } else { "" }),
-                text(if index.is_ordered() { "BTREE" } else { "FULLTEXT" }),
+                text(match index.kind {
+                    IndexKind::FullText => "FULLTEXT",
+                    IndexKind::Primary | IndexKind::Unique | IndexKind::Plain => "BTREE",
+                }),
                 text(""),
                 text(&index.comment),
                 yes_no(index.visible),

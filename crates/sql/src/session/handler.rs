@@ -439,9 +439,13 @@ impl Session {
 
 fn index_of<'o>(open: &'o OpenHandler, name: &str) -> SqlResult<&'o IndexDef> {
     let mut indexes = open.table.def.indexes.iter();
-    indexes
+    let index = indexes
         .find(|index| index.name.eq_ignore_ascii_case(name))
-        .ok_or_else(|| SqlError::new(ErrorKind::KeyDoesNotExist, &[&name, &open.alias]))
+        .ok_or_else(|| SqlError::new(ErrorKind::KeyDoesNotExist, &[&name, &open.alias]))?;
+    match index.is_multi_valued() {
+        true => Err(SqlError::not_supported("HANDLER of a multi-valued index")),
+        false => Ok(index),
+    }
 }
 
 fn layout_of(table: &Table, index: IndexId) -> SqlResult<&KeyLayout> {

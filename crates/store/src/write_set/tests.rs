@@ -35,6 +35,7 @@ fn index() -> impl Strategy<Value = IndexSpec> {
         column,
         prefix,
         descending,
+        elements: None,
     });
     (1u16..9, prop::collection::vec(column, 1..4), any::<bool>()).prop_map(|(id, key, unique)| IndexSpec {
         id: IndexId(id),

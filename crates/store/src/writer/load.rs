@@ -10,7 +10,7 @@ use crate::spec::TableSpec;
 use crate::store::Store;
 use crate::table::{Counters, Index, Shape, Table};
 use std::sync::Arc;
-use types::fulltext::EntryKeys;
+use types::EntryKeys;
 use types::row::CorruptRow;
 use types::{IndexId, TableId, Timestamp};
 

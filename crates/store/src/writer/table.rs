@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic;
-use types::fulltext::EntryKeys;
+use types::EntryKeys;
 use types::{IndexId, Timestamp};
 
 pub(super) struct TableWriter {

@@ -609,6 +609,11 @@ errors! {
     TableWithoutPk = 3750 "HY000" "Unable to create or change a table without a primary key, when the system variable 'sql_require_primary_key' is set. Add a primary key to the table or unset this variable to avoid this message. Note that tables without a primary key can cause performance problems in row-based replication, so please consult your DBA before changing this setting.";
     DataTruncatedFunctionalIndex = 3751 "01000" "Data truncated for functional index '%' at row %";
     DataOutOfRangeFunctionalIndex = 3752 "22003" "Value is out of range for functional index '%' at row %";
+    InvalidJsonValueForFunctionalIndex = 3903 "22018" "Invalid JSON value for CAST for functional index '%'.";
+    JsonValueOutOfRangeForFunctionalIndex = 3904 "22003" "Out of range JSON value for CAST for functional index '%'.";
+    ExceededMultiValuedKeys = 3905 "HY000" "Exceeded max number of values per record for multi-valued index '%' by % value(s).";
+    ExceededMultiValuedBytes = 3906 "HY000" "Exceeded max total length of values per record for multi-valued index '%' by % bytes.";
+    NestedInMultiValuedIndex = 3908 "HY000" "Cannot store an array or an object in a scalar key part of the index '%'.";
     DataTooLongFunctionalIndex = 3907 "22001" "Data too long for functional index '%'.";
     AccountHasBeenLocked = 3118 "HY000" "Access denied for user '%'@'%'. Account is locked.";
     NotValidPassword = 1819 "HY000" "Your password does not satisfy the current policy requirements";

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::tokens::{Token, ngrams, words};
 use super::{STOPWORDS, TextParser, TextRules};
 use crate::collation::CollationId;
-use crate::key::{KeyLayout, KeyPart};
+use crate::key::{EntryKeys, KeyLayout, KeyPart};
 use crate::row::RowLayout;
 use crate::sql_type::SqlType;
 use crate::value::{Value, ValueRef};
@@ -19,45 +19,6 @@ pub const MAX_WORDS: usize = 1 << 18;
 
 /// A word with a longer key is in no index. Few are: of characters that stand for whole phrases.
 pub const MAX_WORD_KEY_BYTES: usize = 4096;
-
-/// The keys of a row's entries in one index, in order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EntryKeys {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl EntryKeys {
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
-
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// Adds a key that `write` appends to the bytes of those before. It comes after them in order.
-    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        write(&mut self.bytes);
-        self.ends.push(self.bytes.len());
-    }
-
-    #[inline]
-    pub fn get(&self, at: usize) -> &[u8] {
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start..self.ends[at]]
-    }
-
-    #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.len()).map(|at| self.get(at))
-    }
-}
 
 /// Makes the entries of a full-text index. Made once per index definition.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-pub use entries::{EntryKeys, MAX_WORD_KEY_BYTES, MAX_WORDS, TextKeys};
+pub use entries::{MAX_WORD_KEY_BYTES, MAX_WORDS, TextKeys};
 pub use tokens::{Token, ngrams, words};
 
 /// How the words of an index are found. A part of the index's definition: what the settings of the server are when it is read does not

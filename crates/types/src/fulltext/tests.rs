@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::collation::CollationId;
+use crate::key::EntryKeys;
 use crate::row::RowLayout;
 use crate::sql_type::{SqlType, TypeKind};
 use crate::value::Value;

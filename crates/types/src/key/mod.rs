@@ -5,11 +5,15 @@
 //! (under `binary` as themselves), byte 0 as `01 01`, byte 1 as `01 02`, and end with a 0, so that a string sorts before its
 //! extensions. The bytes of a DESC part are complemented.
 
+mod entries;
+
 use crate::collation::CollationId;
 use crate::row::RowLayout;
 use crate::row::fixed::Fixed;
 use crate::sql_type::SqlType;
 use crate::value::{Value, ValueRef};
+
+pub use entries::EntryKeys;
 
 /// One part of an index.
 #[derive(Debug, Clone)]
@@ -96,33 +100,44 @@ impl KeyLayout {
     #[inline]
     pub fn encode_row(&self, layout: &RowLayout, row: &[u8], out: &mut Vec<u8>) -> bool {
         let mut has_null = false;
-        for (part, fixed) in self.parts.iter().zip(&self.fixed) {
-            let start = out.len();
-            match layout.raw(row, part.column) {
-                None => {
-                    has_null = true;
-                    out.push(0);
-                }
-                Some(bytes) => {
-                    if part.ty.nullable {
-                        out.push(1);
-                    }
-                    match fixed {
-                        Some(_) => out.extend_from_slice(bytes),
-                        None => part.write_string(bytes, out),
-                    }
-                }
-            }
-            if part.descending {
-                complement(&mut out[start..]);
-            }
+        for part in 0..self.parts.len() {
+            has_null |= self.encode_row_part(part, layout, row, out);
         }
         has_null
+    }
+
+    /// Appends one part of the key of an encoded row. Returns whether it is NULL.
+    #[inline]
+    pub fn encode_row_part(&self, index: usize, layout: &RowLayout, row: &[u8], out: &mut Vec<u8>) -> bool {
+        let part = &self.parts[index];
+        let start = out.len();
+        let bytes = layout.raw(row, part.column);
+        match bytes {
+            None => out.push(0),
+            Some(bytes) => {
+                if part.ty.nullable {
+                    out.push(1);
+                }
+                match self.fixed[index] {
+                    Some(_) => out.extend_from_slice(bytes),
+                    None => part.write_string(bytes, out),
+                }
+            }
+        }
+        if part.descending {
+            complement(&mut out[start..]);
+        }
+        bytes.is_none()
     }
 
     /// Appends one part alone: keys are put together part by part where each has several values.
     pub fn encode_part_to(&self, part: usize, value: &Value, out: &mut Vec<u8>) {
         self.encode_part(part, value.as_ref(), out);
+    }
+
+    /// [`KeyLayout::encode_part_to`] of a borrowed value.
+    pub fn encode_part_ref_to(&self, part: usize, value: ValueRef<'_>, out: &mut Vec<u8>) {
+        self.encode_part(part, value, out);
     }
 
     /// What the part's encodings of all strings that begin with `prefix` begin with; `None` where the weights of a prefix are not

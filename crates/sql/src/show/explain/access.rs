@@ -5,6 +5,7 @@ use types::{IndexId, SqlType, TypeKind};
 use crate::expr::{Expr, ExprKind};
 use crate::plan::access::conditions::Interval;
 use crate::plan::access::{AccessKind, AccessPath, ColumnTest, RangeSpec};
+use crate::show::create;
 use crate::table::Table;
 
 /// The index that is read, and how much of it.
@@ -44,6 +45,7 @@ pub fn key_use(path: &AccessPath, kind: AccessKind) -> Option<KeyUse> {
         .map(|column| {
             let definition = &table.def.columns[*column];
             match definition.generated.as_ref().filter(|_| definition.hidden) {
+                Some(generated) if table.def.has_elements(*column) => unquoted(&create::shown(&generated.expression)),
                 Some(generated) => format!("({})", generated.expression),
                 None => definition.name.clone(),
             }
@@ -112,6 +114,7 @@ fn range(name: &str, test: &ColumnTest) -> String {
         ColumnTest::Range(interval) => within(name, interval),
         ColumnTest::Intervals(intervals) => joined(intervals.iter().map(|interval| within(name, interval)), " OR "),
         ColumnTest::StartsWith(prefix) => format!("({name} LIKE '{prefix}%')"),
+        ColumnTest::Elements(test) => test.shown(name, &shown(&test.operand)),
     }
 }
 
@@ -199,7 +202,7 @@ fn key_bytes(table: &Table, index: IndexId, columns: usize) -> u64 {
         .map(|index| index.parts.as_slice())
         .unwrap_or_default();
     let bytes = |part: &catalog::IndexPart| {
-        let ty = &table.def.columns[part.column].ty;
+        let ty = part.elements.as_ref().unwrap_or(&table.def.columns[part.column].ty);
         column_bytes(ty, part.prefix) + u64::from(table.def.columns[part.column].nullable)
     };
     parts[..columns].iter().map(bytes).sum()
