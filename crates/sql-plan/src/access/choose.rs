@@ -59,6 +59,11 @@ pub struct Choice<'a> {
     pub ctx: &'a EvalContext<'a>,
 }
 
+/// Of sorting so many rows.
+pub fn sort_cost(rows: f64) -> f64 {
+    rows * rows.max(2.0).log2() * SORT
+}
+
 /// What index hints leave.
 #[derive(Debug, Default)]
 pub struct IndexHints {
@@ -96,6 +101,11 @@ impl Chosen {
     pub fn passing(&self, conditions: &[&Expr]) -> f64 {
         let checked = conditions.iter().zip(&self.used).filter(|(_, is_used)| !**is_used);
         passing_share(checked.map(|(condition, _)| *condition))
+    }
+
+    /// Whether its rows come in the wanted order.
+    pub fn is_ordered(&self) -> bool {
+        self.path.ordered
     }
 
     /// Whether it is one row.
@@ -311,7 +321,7 @@ fn price(choice: &Choice<'_>, chosen: &mut Chosen, singles: usize) {
     };
     path.cost = ranges * DESCENT + rows * per_row;
     if !choice.order.columns.is_empty() && !path.ordered {
-        path.cost += rows * rows.max(2.0).log2() * SORT;
+        path.cost += sort_cost(rows);
     }
 }
 

@@ -26,7 +26,7 @@ use types::IndexId;
 use crate::table::Table;
 
 pub use arrays::ArrayKeys;
-pub use choose::{Choice, Chosen, IndexHints, OrderWish, choose, found_by_words};
+pub use choose::{Choice, Chosen, IndexHints, OrderWish, choose, found_by_words, sort_cost};
 pub use conditions::{Bound, ColumnCondition, ColumnTest, IsBound};
 pub use ranges::KeyRanges;
 pub use share::passing_share;

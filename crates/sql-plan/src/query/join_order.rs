@@ -12,7 +12,7 @@ use types::SqlResult;
 use super::from::FromTree;
 use super::join::{DERIVED_ROWS, JoinPlanner, hashable_sides, hashed_rows};
 use super::scope::TableSource;
-use crate::access::passing_share;
+use crate::access::{passing_share, sort_cost};
 
 /// The whole way is looked at for so many tables at most: for each start, each step and each table left a path is chosen.
 const LOOKED_AHEAD: usize = 7;
@@ -29,6 +29,8 @@ struct Step {
     rows: f64,
     /// One row, whatever the others are.
     is_point: bool,
+    /// Read first, it gives the order that the query asks for.
+    is_ordered: bool,
 }
 
 impl JoinPlanner<'_, '_, '_, '_> {
@@ -70,7 +72,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
             bound.extend(parts[*start].tables());
             let mut left: Vec<FromTree> = parts.iter().filter_map(FromTree::as_table).collect();
             left.remove(*start);
-            while !left.is_empty() && score < best.1 {
+            while !left.is_empty() && (score < best.1 || step.is_ordered) {
                 governor::tick()?;
                 let steps = self.steps(&left, pending, &bound, rows, false)?;
                 let Some((next, step)) = cheapest(&steps) else { break };
@@ -78,11 +80,21 @@ impl JoinPlanner<'_, '_, '_, '_> {
                 rows = step.rows;
                 bound.extend(left.remove(next).tables());
             }
+            let score = self.with_order(score, rows, step.is_ordered);
             if score < best.1 {
                 best = (*start, score);
             }
         }
         Ok(best.0)
+    }
+
+    /// What a way costs with the sort behind it; where none is needed, it ends at the LIMIT.
+    fn with_order(&self, score: f64, rows: f64, is_ordered: bool) -> f64 {
+        match (self.order.columns.is_empty(), is_ordered, self.order.limit) {
+            (true, ..) | (false, true, None) => score,
+            (false, true, Some(limit)) => score * (limit as f64 / rows).min(1.0),
+            (false, false, _) => score + sort_cost(rows),
+        }
     }
 
     /// The parts that may be read next, and are wished to be: a wish that cannot be fulfilled counts for nothing.
@@ -123,6 +135,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
                 score: 1e6 * outer_rows + at as f64,
                 rows: outer_rows,
                 is_point: false,
+                is_ordered: false,
             });
         };
         let access = self.access(*table, pending, bound)?;
@@ -152,7 +165,8 @@ impl JoinPlanner<'_, '_, '_, '_> {
         Ok(Step {
             score,
             rows: rows.max(0.5),
-            is_point: access.is_some_and(|(chosen, _)| chosen.is_point()),
+            is_point: access.as_ref().is_some_and(|(chosen, _)| chosen.is_point()),
+            is_ordered: first && access.is_some_and(|(chosen, _)| chosen.is_ordered()),
         })
     }
 

@@ -317,7 +317,8 @@ impl SchemaChange<'_> {
             };
             let columns: Vec<String> = parent.map(named).unwrap_or_default();
             if columns.len() != key.columns.len() {
-                return Err(other_columns(None));
+                let is_made = key.name.starts_with(&format!("{}_ibfk_", def.name));
+                return Err(other_columns((!is_made).then_some(&key.name)));
             }
             def.foreign_keys[at].parent_columns = columns;
         }
