@@ -130,7 +130,13 @@ impl Steering {
         let mut before = vec![Vec::new(); aliases.len()];
         for (place, names) in &self.orders {
             let position = |name: &String| aliases.iter().position(|alias| same_name(alias, name));
-            let named: Vec<usize> = names.iter().filter_map(position).collect();
+            let mut named: Vec<usize> = Vec::new();
+            for table in names.iter().filter_map(position) {
+                governor::pause();
+                if !named.contains(&table) {
+                    named.push(table);
+                }
+            }
             let others = (0..aliases.len()).filter(|table| !named.contains(table));
             for (at, table) in named.iter().enumerate() {
                 before[*table].extend(&named[..at]);

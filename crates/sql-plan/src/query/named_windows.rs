@@ -1,5 +1,6 @@
 //! The windows that a query block gives names to (`WINDOW w AS (…)`), each with what it takes over from the one that it begins with.
 
+use catalog::Names;
 use parser::ast::{Ident, Over, WindowSpec};
 use types::{ErrorKind, SqlError, SqlResult};
 
@@ -25,9 +26,11 @@ pub struct NamedWindow {
 impl NamedWindows {
     /// Of a WINDOW clause, in which each may begin with any other.
     pub fn new(clause: &[(Ident, WindowSpec)]) -> SqlResult<NamedWindows> {
-        let find = |name: &Ident| clause.iter().position(|(known, _)| known.is(name));
+        let names: Names = clause.iter().map(|(name, _)| name.as_str()).collect();
+        let find = |name: &Ident| names.first(name);
         let mut bases = Vec::with_capacity(clause.len());
         for (at, (name, spec)) in clause.iter().enumerate() {
+            governor::tick()?;
             if find(name) != Some(at) {
                 return Err(SqlError::new(ErrorKind::WindowDuplicateName, &[&name.as_str()]));
             }
@@ -39,6 +42,7 @@ impl NamedWindows {
         let mut complete: Vec<Option<WindowSpec>> = vec![None; clause.len()];
         for at in 0..clause.len() {
             // From the window itself down to the first that is complete, or begins with no other.
+            governor::tick()?;
             let mut path = vec![at];
             while let Some(base) = bases[path[path.len() - 1]]
                 && complete[base].is_none()
@@ -46,9 +50,11 @@ impl NamedWindows {
                 if path.len() > clause.len() {
                     return Err(ErrorKind::WindowCircular.into());
                 }
+                governor::tick()?;
                 path.push(base);
             }
             for at in path.into_iter().rev() {
+                governor::tick()?;
                 let (name, spec) = &clause[at];
                 complete[at] = Some(
                     match bases[at].and_then(|base| Some((base, complete[base].as_ref()?))) {
