@@ -1,7 +1,7 @@
 //! The windows that a query block gives names to (`WINDOW w AS (…)`), each with what it takes over from the one that it begins with.
 
 use catalog::Names;
-use parser::ast::{Ident, Over, WindowSpec};
+use parser::ast::{FrameUnit, Ident, Over, WindowSpec};
 use types::{ErrorKind, SqlError, SqlResult};
 
 /// What errors call a window without a name.
@@ -9,116 +9,159 @@ pub const UNNAMED: &str = "<unnamed window>";
 
 #[derive(Debug, Default)]
 pub struct NamedWindows {
-    pub windows: Vec<NamedWindow>,
+    windows: Vec<NamedWindow>,
+    names: Names,
     /// The window whose own clauses are being bound: no window function stands in them.
     pub bound: Option<String>,
 }
 
 #[derive(Debug)]
-pub struct NamedWindow {
-    pub name: Ident,
-    /// Complete: it begins with no other any more.
-    pub spec: WindowSpec,
+struct NamedWindow {
+    name: Ident,
+    /// As it is written. What it takes over is put together where it is needed: many windows may begin with a long one.
+    spec: WindowSpec,
+    /// The window that it begins with.
+    base: Option<usize>,
+    /// The window whose PARTITION BY it has: the first of those that it goes back to, or itself.
+    divided_as: usize,
+    /// The one whose ORDER BY it has.
+    ordered_as: Option<usize>,
     /// Whether a function is over it, or over one that begins with it.
-    pub is_used: bool,
+    is_used: bool,
 }
 
 impl NamedWindows {
     /// Of a WINDOW clause, in which each may begin with any other.
     pub fn new(clause: &[(Ident, WindowSpec)]) -> SqlResult<NamedWindows> {
         let names: Names = clause.iter().map(|(name, _)| name.as_str()).collect();
-        let find = |name: &Ident| names.first(name);
-        let mut bases = Vec::with_capacity(clause.len());
+        let mut windows = Vec::with_capacity(clause.len());
         for (at, (name, spec)) in clause.iter().enumerate() {
             governor::tick()?;
-            if find(name) != Some(at) {
+            if names.first(name) != Some(at) {
                 return Err(SqlError::new(ErrorKind::WindowDuplicateName, &[&name.as_str()]));
             }
-            bases.push(match &spec.base {
-                None => None,
-                Some(base) => Some(find(base).ok_or_else(|| no_such_window(base))?),
+            let base = spec.base.as_ref();
+            let base = base.map(|base| names.first(base).ok_or_else(|| no_such_window(base)));
+            windows.push(NamedWindow {
+                name: name.clone(),
+                spec: spec.clone(),
+                base: base.transpose()?,
+                divided_as: at,
+                ordered_as: (!spec.order_by.is_empty()).then_some(at),
+                is_used: false,
             });
         }
-        let mut complete: Vec<Option<WindowSpec>> = vec![None; clause.len()];
-        for at in 0..clause.len() {
-            // From the window itself down to the first that is complete, or begins with no other.
-            governor::tick()?;
-            let mut path = vec![at];
-            while let Some(base) = bases[path[path.len() - 1]]
-                && complete[base].is_none()
-            {
-                if path.len() > clause.len() {
-                    return Err(ErrorKind::WindowCircular.into());
-                }
-                governor::tick()?;
-                path.push(base);
-            }
-            for at in path.into_iter().rev() {
-                governor::tick()?;
-                let (name, spec) = &clause[at];
-                complete[at] = Some(
-                    match bases[at].and_then(|base| Some((base, complete[base].as_ref()?))) {
-                        None => spec.clone(),
-                        Some((base, inherited)) => completed(name.as_str(), spec, clause[base].0.as_str(), inherited)?,
-                    },
-                );
-            }
-        }
-        let windows = clause.iter().zip(complete).filter_map(|((name, _), spec)| {
-            Some(NamedWindow {
-                name: name.clone(),
-                spec: spec?,
-                is_used: false,
-            })
-        });
+        check_bases(&mut windows)?;
         Ok(NamedWindows {
-            windows: windows.collect(),
+            windows,
+            names,
             bound: None,
         })
     }
 
     /// What a function is over, complete.
     pub fn spec_of(&mut self, over: &Over) -> SqlResult<WindowSpec> {
-        match over {
-            Over::Name(name) => Ok(self.used(name)?.spec.clone()),
+        let (spec, base) = match over {
+            Over::Name(name) => {
+                let at = self.used(name)?;
+                return Ok(self.complete(at));
+            }
             Over::Spec(spec) => match &spec.base {
-                None => Ok(spec.clone()),
-                Some(base) => completed(UNNAMED, spec, base.as_str(), &self.used(base)?.spec),
+                None => return Ok(spec.clone()),
+                Some(base) => (spec, self.used(base)?),
             },
-        }
+        };
+        check_base(UNNAMED, spec, &self.windows[base])?;
+        let inherited = self.complete(base);
+        Ok(WindowSpec {
+            order_by: match spec.order_by.is_empty() {
+                true => inherited.order_by,
+                false => spec.order_by.clone(),
+            },
+            frame: spec.frame.clone(),
+            ..inherited
+        })
     }
 
-    fn used(&mut self, name: &Ident) -> SqlResult<&NamedWindow> {
-        let found = self.windows.iter_mut().find(|window| window.name.is(name));
-        let window = found.ok_or_else(|| no_such_window(name))?;
-        window.is_used = true;
-        Ok(window)
+    /// The windows that no function is over yet, as they are written: what they take over is looked at where it is written. Only a RANGE frame
+    /// says something of an order, which may be another window's.
+    pub fn unused(&self) -> impl Iterator<Item = (&str, WindowSpec)> {
+        let unused = self.windows.iter().enumerate().filter(|(_, window)| !window.is_used);
+        unused.map(|(at, window)| {
+            let frame = window.spec.frame.as_ref();
+            let spec = match frame.is_some_and(|frame| frame.unit == FrameUnit::Range) {
+                true => self.complete(at),
+                false => window.spec.clone(),
+            };
+            (window.name.as_str(), spec)
+        })
     }
+
+    fn used(&mut self, name: &Ident) -> SqlResult<usize> {
+        let at = self.names.first(name).ok_or_else(|| no_such_window(name))?;
+        self.windows[at].is_used = true;
+        Ok(at)
+    }
+
+    /// With what it takes over.
+    fn complete(&self, at: usize) -> WindowSpec {
+        let window = &self.windows[at];
+        let ordered = window.ordered_as.map(|at| self.windows[at].spec.order_by.clone());
+        WindowSpec {
+            base: None,
+            partition_by: self.windows[window.divided_as].spec.partition_by.clone(),
+            order_by: ordered.unwrap_or_default(),
+            frame: window.spec.frame.clone(),
+        }
+    }
+}
+
+/// Whether each begins with one that it may begin with, and none with itself; and what it takes over.
+fn check_bases(windows: &mut [NamedWindow]) -> SqlResult<()> {
+    let mut is_checked = vec![false; windows.len()];
+    for at in 0..windows.len() {
+        // From the window itself down to the first that is checked, or begins with no other.
+        let mut path = vec![at];
+        while let Some(base) = windows[path[path.len() - 1]].base
+            && !is_checked[base]
+        {
+            governor::tick()?;
+            if path.len() > windows.len() {
+                return Err(ErrorKind::WindowCircular.into());
+            }
+            path.push(base);
+        }
+        for at in path.into_iter().rev() {
+            governor::tick()?;
+            if let Some(base) = windows[at].base {
+                check_base(windows[at].name.as_str(), &windows[at].spec, &windows[base])?;
+                windows[at].divided_as = windows[base].divided_as;
+                windows[at].ordered_as = windows[at].ordered_as.or(windows[base].ordered_as);
+            }
+            is_checked[at] = true;
+        }
+    }
+    Ok(())
 }
 
 fn no_such_window(name: &Ident) -> SqlError {
     SqlError::new(ErrorKind::WindowNoSuchWindow, &[&name.as_str()])
 }
 
-/// A window that begins with another: it takes over how that one divides the rows, and their order, and adds what is missing.
-fn completed(name: &str, spec: &WindowSpec, base: &str, inherited: &WindowSpec) -> SqlResult<WindowSpec> {
+/// Whether a window may begin with that one: it adds what is missing there, and changes nothing.
+fn check_base(name: &str, spec: &WindowSpec, base: &NamedWindow) -> SqlResult<()> {
     if !spec.partition_by.is_empty() {
         return Err(ErrorKind::WindowNoChildPartitioning.into());
     }
-    if inherited.frame.is_some() {
-        return Err(SqlError::new(ErrorKind::WindowNoInheritFrame, &[&base]));
+    if base.spec.frame.is_some() {
+        return Err(SqlError::new(ErrorKind::WindowNoInheritFrame, &[&base.name.as_str()]));
     }
-    if !spec.order_by.is_empty() && !inherited.order_by.is_empty() {
-        return Err(SqlError::new(ErrorKind::WindowNoRedefineOrderBy, &[&name, &base]));
+    if !spec.order_by.is_empty() && base.ordered_as.is_some() {
+        let names = [name, base.name.as_str()];
+        return Err(SqlError::new(
+            ErrorKind::WindowNoRedefineOrderBy,
+            &[&names[0], &names[1]],
+        ));
     }
-    let order_by = match inherited.order_by.is_empty() {
-        true => &spec.order_by,
-        false => &inherited.order_by,
-    };
-    Ok(WindowSpec {
-        base: None,
-        partition_by: inherited.partition_by.clone(),
-        order_by: order_by.clone(),
-        frame: spec.frame.clone(),
-    })
+    Ok(())
 }

@@ -267,12 +267,12 @@ fn check_count(window: &ast::WindowCall) -> SqlResult<()> {
 
 /// Binds the windows that no function is over yet: what is wrong in them is an error all the same.
 pub fn check_unused_windows(scope: &mut QueryScope<'_, '_, '_>) -> SqlResult<()> {
-    let named = std::mem::take(&mut scope.named_windows.windows);
-    let checked = named.iter().filter(|window| !window.is_used).try_for_each(|window| {
+    let named = std::mem::take(&mut scope.named_windows);
+    let checked = named.unused().try_for_each(|(name, spec)| {
         governor::tick()?;
-        bind_spec(scope, window.name.as_str(), &window.spec).map(|_| ())
+        bind_spec(scope, name, &spec).map(|_| ())
     });
-    scope.named_windows.windows = named;
+    scope.named_windows = named;
     checked
 }
 
