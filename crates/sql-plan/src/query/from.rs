@@ -41,14 +41,6 @@ pub enum FromTree {
 }
 
 impl FromTree {
-    /// A table alone.
-    pub fn as_table(&self) -> Option<FromTree> {
-        match self {
-            FromTree::Table(table) => Some(FromTree::Table(*table)),
-            FromTree::Inner { .. } | FromTree::Left { .. } => None,
-        }
-    }
-
     /// The tables are read in the order in which they are written.
     fn fix(&mut self) {
         governor::pause();

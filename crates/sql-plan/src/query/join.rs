@@ -15,6 +15,7 @@ use types::SqlResult;
 use super::common::RecursivePlan;
 use super::from::FromTree;
 use super::implied::add_implied;
+use super::join_order::Way;
 use super::json_table::JsonTablePlan;
 use super::scope::{QueryScope, ScopeTable, TableSource};
 use super::{QueryPlan, index_hints};
@@ -215,7 +216,15 @@ impl JoinPlanner<'_, '_, '_, '_> {
             let next = if fixed || parts.len() == 1 {
                 0
             } else {
-                self.next_part(&parts, pending, &bound, rows, joined.is_none())?
+                {
+                    let way = Way {
+                        pending,
+                        bound: &bound,
+                        rows,
+                        is_start: joined.is_none(),
+                    };
+                    self.next_part(&parts, &way)?
+                }
             };
             let part = parts.remove(next);
             let tables = part.tables();

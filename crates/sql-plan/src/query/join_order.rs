@@ -20,6 +20,18 @@ const LOOKED_AHEAD: usize = 7;
 /// Reading a row and hashing it: more than finding one by a key, for the hash table takes memory, and is made before the first row comes.
 const HASHED: f64 = 4.0;
 
+/// How far a way has come.
+pub(super) struct Way<'w> {
+    /// The conditions that are not checked yet.
+    pub pending: &'w [Expr],
+    /// The tables that have been read.
+    pub bound: &'w [usize],
+    /// The rows of them.
+    pub rows: f64,
+    /// Whether nothing of this join has been read.
+    pub is_start: bool,
+}
+
 /// A table that is read next.
 #[derive(Clone, Copy)]
 struct Step {
@@ -34,53 +46,49 @@ struct Step {
 }
 
 impl JoinPlanner<'_, '_, '_, '_> {
-    /// The part that is read next; `first` where nothing is read before.
-    pub(super) fn next_part(
-        &self,
-        parts: &[FromTree],
-        pending: &[Expr],
-        bound: &[usize],
-        outer_rows: f64,
-        first: bool,
-    ) -> SqlResult<usize> {
-        let steps = self.steps(parts, pending, bound, outer_rows, first)?;
+    /// The part that is read next.
+    pub(super) fn next_part(&self, parts: &[FromTree], way: &Way<'_>) -> SqlResult<usize> {
+        let all: Vec<usize> = (0..parts.len()).collect();
+        let steps = self.steps(parts, &all, way)?;
         let best = cheapest(&steps);
         let are_tables = || parts.iter().all(|part| matches!(part, FromTree::Table(_)));
         let is_clear = |(at, step): (usize, Step)| (step.is_point || steps.len() == 1).then_some(at);
         match best {
             None => Ok(0),
-            Some(best) if first && (2..=LOOKED_AHEAD).contains(&parts.len()) && are_tables() => match is_clear(best) {
-                Some(at) => Ok(at),
-                None => self.cheapest_start(parts, pending, bound, &steps),
-            },
+            Some(best) if way.is_start && (2..=LOOKED_AHEAD).contains(&parts.len()) && are_tables() => {
+                match is_clear(best) {
+                    Some(at) => Ok(at),
+                    None => self.cheapest_start(parts, way, &steps),
+                }
+            }
             Some((at, _)) => Ok(at),
         }
     }
 
     /// Where the cheapest of the ways begins that take what is cheapest at each step.
-    fn cheapest_start(
-        &self,
-        parts: &[FromTree],
-        pending: &[Expr],
-        bound: &[usize],
-        starts: &[(usize, Step)],
-    ) -> SqlResult<usize> {
+    fn cheapest_start(&self, parts: &[FromTree], way: &Way<'_>, starts: &[(usize, Step)]) -> SqlResult<usize> {
         let mut best = (0, f64::INFINITY);
-        for (start, step) in starts {
-            let (mut score, mut rows) = (step.score, step.rows);
-            let mut bound = bound.to_vec();
+        for (start, first) in starts {
+            let (mut score, mut rows) = (first.score, first.rows);
+            let mut bound = way.bound.to_vec();
             bound.extend(parts[*start].tables());
-            let mut left: Vec<FromTree> = parts.iter().filter_map(FromTree::as_table).collect();
-            left.remove(*start);
-            while !left.is_empty() && (score < best.1 || step.is_ordered) {
+            let mut left: Vec<usize> = (0..parts.len()).filter(|at| at != start).collect();
+            while !left.is_empty() && (score < best.1 || first.is_ordered) {
                 governor::tick()?;
-                let steps = self.steps(&left, pending, &bound, rows, false)?;
+                let further = Way {
+                    bound: &bound,
+                    rows,
+                    is_start: false,
+                    ..*way
+                };
+                let steps = self.steps(parts, &left, &further)?;
                 let Some((next, step)) = cheapest(&steps) else { break };
                 score += step.score;
                 rows = step.rows;
-                bound.extend(left.remove(next).tables());
+                bound.extend(parts[next].tables());
+                left.retain(|at| *at != next);
             }
-            let score = self.with_order(score, rows, step.is_ordered);
+            let score = self.with_order(score, rows, first.is_ordered);
             if score < best.1 {
                 best = (*start, score);
             }
@@ -97,39 +105,21 @@ impl JoinPlanner<'_, '_, '_, '_> {
         }
     }
 
-    /// The parts that may be read next, and are wished to be: a wish that cannot be fulfilled counts for nothing.
-    fn steps(
-        &self,
-        parts: &[FromTree],
-        pending: &[Expr],
-        bound: &[usize],
-        outer_rows: f64,
-        first: bool,
-    ) -> SqlResult<Vec<(usize, Step)>> {
-        let tables: Vec<Vec<usize>> = parts.iter().map(FromTree::tables).collect();
-        let mut possible: Vec<usize> = (0..parts.len())
-            .filter(|at| self.may_follow(&tables[*at], bound))
-            .collect();
-        let is_wished = |at: &usize| self.is_wished(&tables[*at], bound);
+    /// Those of the parts `left` that may be read next, and are wished to be: a wish that cannot be fulfilled counts for nothing.
+    fn steps(&self, parts: &[FromTree], left: &[usize], way: &Way<'_>) -> SqlResult<Vec<(usize, Step)>> {
+        let may_follow = |at: &usize| self.may_follow(&parts[*at].tables(), way.bound);
+        let is_wished = |at: &usize| self.is_wished(&parts[*at].tables(), way.bound);
+        let mut possible: Vec<usize> = left.iter().copied().filter(may_follow).collect();
         if possible.iter().any(is_wished) {
             possible.retain(is_wished);
         }
-        possible
-            .into_iter()
-            .map(|at| Ok((at, self.step(at, &parts[at], pending, bound, outer_rows, first)?)))
-            .collect()
+        let step = |at| Ok((at, self.step(at, &parts[at], way)?));
+        possible.into_iter().map(step).collect()
     }
 
     /// Few rows, or many rows cheaply.
-    fn step(
-        &self,
-        at: usize,
-        part: &FromTree,
-        pending: &[Expr],
-        bound: &[usize],
-        outer_rows: f64,
-        first: bool,
-    ) -> SqlResult<Step> {
+    fn step(&self, at: usize, part: &FromTree, way: &Way<'_>) -> SqlResult<Step> {
+        let (pending, bound, outer_rows) = (way.pending, way.bound, way.rows);
         let FromTree::Table(table) = part else {
             return Ok(Step {
                 score: 1e6 * outer_rows + at as f64,
@@ -151,7 +141,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
         };
         let passing = rows * share;
         let (score, rows) = match () {
-            () if first => (cost + 2.0 * rows, passing),
+            () if way.is_start => (cost + 2.0 * rows, passing),
             // Read and hashed once, and looked up for each row.
             () if reads_all && self.may_hash(*table, pending, bound) => {
                 let passing = rows * self.share_of_own(*table, pending);
@@ -166,7 +156,7 @@ impl JoinPlanner<'_, '_, '_, '_> {
             score,
             rows: rows.max(0.5),
             is_point: access.as_ref().is_some_and(|(chosen, _)| chosen.is_point()),
-            is_ordered: first && access.is_some_and(|(chosen, _)| chosen.is_ordered()),
+            is_ordered: way.is_start && access.is_some_and(|(chosen, _)| chosen.is_ordered()),
         })
     }
 
