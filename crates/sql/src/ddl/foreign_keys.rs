@@ -317,8 +317,8 @@ impl SchemaChange<'_> {
             };
             let columns: Vec<String> = parent.map(named).unwrap_or_default();
             if columns.len() != key.columns.len() {
-                let is_made = key.name.starts_with(&format!("{}_ibfk_", def.name));
-                return Err(other_columns((!is_made).then_some(&key.name)));
+                let is_generated = generated_number(&key.name, &def.name).is_some();
+                return Err(other_columns((!is_generated).then_some(&key.name)));
             }
             def.foreign_keys[at].parent_columns = columns;
         }

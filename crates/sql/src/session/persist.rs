@@ -9,9 +9,7 @@ use parking_lot::Mutex;
 use store::LockMode;
 use types::{ErrorKind, Severity, SqlError, SqlResult};
 
-use super::statement::{LEADER_PATIENCE, pause};
 use super::{Session, wait_for_commit};
-use crate::errors::is_for_another_leader;
 use crate::exec::Runtime;
 use crate::exec::runtime::CATALOG;
 use crate::expr::Services;
@@ -132,18 +130,7 @@ impl Session {
         edit: impl Fn(&mut CatalogEdit),
         then: impl Fn() + Sync,
     ) -> SqlResult<()> {
-        let mut lost_at = None;
-        loop {
-            let error = match self.try_to_edit_variables(host, &edit, &then) {
-                Err(error) if is_for_another_leader(&error) => error,
-                done => return done,
-            };
-            let now = self.engine.env().clock.monotonic();
-            if now.saturating_sub(*lost_at.get_or_insert(now)) > LEADER_PATIENCE {
-                return Err(error);
-            }
-            pause(host)?;
-        }
+        self.while_leads_change(host, |session| session.try_to_edit_variables(host, &edit, &then))
     }
 
     fn try_to_edit_variables(

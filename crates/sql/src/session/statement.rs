@@ -504,6 +504,28 @@ fn is_change(statement: &Statement) -> bool {
     )
 }
 
+impl Session {
+    /// Does what is done by one commit, and again where the lead changes meanwhile: then nothing of it was done.
+    pub(super) fn while_leads_change(
+        &mut self,
+        host: &dyn Host,
+        mut attempt: impl FnMut(&mut Session) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let mut lost_at = None;
+        loop {
+            let error = match attempt(self) {
+                Err(error) if is_for_another_leader(&error) => error,
+                done => return done,
+            };
+            let now = self.engine.env().clock.monotonic();
+            if now.saturating_sub(*lost_at.get_or_insert(now)) > LEADER_PATIENCE {
+                return Err(error);
+            }
+            pause(host)?;
+        }
+    }
+}
+
 /// A moment in which another node may be elected.
 pub(super) fn pause(host: &dyn Host) -> SqlResult<()> {
     pause_for(LEADER_PAUSE, host)

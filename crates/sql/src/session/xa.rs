@@ -23,7 +23,6 @@ use store::{LockKey, LockMode};
 use transaction::{Decision, Transaction, TransactionError};
 use types::{CollationId, ErrorKind, SqlError, SqlResult, SqlType, Value};
 
-use super::statement::{LEADER_PATIENCE, pause};
 use super::{Session, wait_for_commit};
 use crate::ddl;
 use crate::errors::{StatementError, is_for_another_leader};
@@ -254,18 +253,7 @@ impl Session {
         if self.transaction.in_transaction() {
             return Err(refused("NON-EXISTING"));
         }
-        let mut lost_at = None;
-        loop {
-            let error = match self.decide_once(name, decision, host) {
-                Err(error) if is_for_another_leader(&error) => error,
-                decided => return decided,
-            };
-            let now = self.engine.env().clock.monotonic();
-            if now.saturating_sub(*lost_at.get_or_insert(now)) >= LEADER_PATIENCE {
-                return Err(error);
-            }
-            pause(host)?;
-        }
+        self.while_leads_change(host, |session| session.decide_once(name, decision, host))
     }
 
     fn decide_once(&mut self, name: &PreparedName, decision: Decision, host: &dyn Host) -> SqlResult<()> {
