@@ -1,10 +1,7 @@
 //! Full-text indexes through crashes, restarts, and a cluster.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
 use crate::cluster::{Cluster, code, one, run};
-use crate::support::{Running, SetsAtEnd, directory, rows, verify};
+use crate::support::{Running, directory, rows, verify, write_until_killed};
 use crate::upgrade::upgrade;
 
 const TABLE: &str =
@@ -40,33 +37,14 @@ fn words_are_found_after_crashes() {
             );
             assert_eq!(found, scanned, "{word}, start {start}");
         }
-        let stop = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let end = SetsAtEnd(&stop);
-            for number in 0..2_u64 {
-                let (node, stop) = (&node, &stop);
-                scope.spawn(move || {
-                    let mut client = node.client();
-                    let mut state = start * 7 + number + 1;
-                    while !stop.load(Ordering::Relaxed) {
-                        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(number + 1);
-                        let word = |shift: u32| WORDS[(state >> shift) as usize % WORDS.len()];
-                        let (id, text) = ((state >> 40) % 50, format!("{} {} {}", word(3), word(13), word(23)));
-                        let sql = match state >> 62 {
-                            0 => format!("DELETE FROM test.t WHERE id = {id}"),
-                            1 => format!("UPDATE test.t SET n = n + 1 WHERE id = {id}"),
-                            _ => format!("REPLACE INTO test.t VALUES ({id}, '{text}', 0)"),
-                        };
-                        // The node is killed under it.
-                        if client.query(&sql).is_err() {
-                            return;
-                        }
-                    }
-                });
+        write_until_killed(&node, start, |state| {
+            let word = |shift: u32| WORDS[(state >> shift) as usize % WORDS.len()];
+            let (id, text) = ((state >> 40) % 50, format!("{} {} {}", word(3), word(13), word(23)));
+            match state >> 62 {
+                0 => format!("DELETE FROM test.t WHERE id = {id}"),
+                1 => format!("UPDATE test.t SET n = n + 1 WHERE id = {id}"),
+                _ => format!("REPLACE INTO test.t VALUES ({id}, '{text}', 0)"),
             }
-            std::thread::sleep(Duration::from_millis(300));
-            node.signal("KILL");
-            drop(end);
         });
     }
     let (said, is_whole) = verify(&data);

@@ -1,10 +1,7 @@
 //! Multi-valued indexes through crashes, restarts, and a cluster.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
 use crate::cluster::{Cluster, code, one, run};
-use crate::support::{Running, SetsAtEnd, directory, rows, verify};
+use crate::support::{Running, directory, rows, verify, write_until_killed};
 use crate::upgrade::upgrade;
 
 const TABLE: &str = "CREATE TABLE test.t (id INT PRIMARY KEY, d JSON, n INT, INDEX z ((CAST(d->'$.z' AS UNSIGNED ARRAY))), \
@@ -38,40 +35,19 @@ fn elements_are_found_after_crashes() {
         }
         let twice = "SELECT COUNT(*) FROM test.t a, JSON_TABLE(a.d, '$.u[*]' COLUMNS (u INT PATH '$')) x GROUP BY u HAVING COUNT(DISTINCT a.id) > 1";
         assert_eq!(rows(&mut client, twice).len(), 0, "start {start}");
-        let stop = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let end = SetsAtEnd(&stop);
-            for number in 0..2_u64 {
-                let (node, stop) = (&node, &stop);
-                scope.spawn(move || {
-                    let mut client = node.client();
-                    let mut state = start * 7 + number + 1;
-                    while !stop.load(Ordering::Relaxed) {
-                        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(number + 1);
-                        let pick = |shift: u32| (state >> shift) % 10;
-                        let (id, u) = ((state >> 40) % 50, (state >> 20) % 200);
-                        let sql = match state >> 62 {
-                            0 => format!("DELETE FROM test.t WHERE {} MEMBER OF (d->'$.z') LIMIT 1", pick(3)),
-                            1 => format!("UPDATE test.t SET n = n + 1 WHERE id = {id}"),
-                            _ => format!(
-                                "REPLACE INTO test.t VALUES ({id}, '{{\"z\": [{}, {}], \"w\": [\"w{}\"], \"u\": [{u}, {u}]}}', 0)",
-                                pick(3),
-                                pick(13),
-                                pick(23)
-                            ),
-                        };
-                        // The node is killed under it; two that delete and write the same may end one another.
-                        match client.query(&sql) {
-                            Ok(_) => {}
-                            Err(error) if error.to_string().contains("1213") => {}
-                            Err(_) => return,
-                        }
-                    }
-                });
+        write_until_killed(&node, start, |state| {
+            let pick = |shift: u32| (state >> shift) % 10;
+            let (id, u) = ((state >> 40) % 50, (state >> 20) % 200);
+            match state >> 62 {
+                0 => format!("DELETE FROM test.t WHERE {} MEMBER OF (d->'$.z') LIMIT 1", pick(3)),
+                1 => format!("UPDATE test.t SET n = n + 1 WHERE id = {id}"),
+                _ => format!(
+                    "REPLACE INTO test.t VALUES ({id}, '{{\"z\": [{}, {}], \"w\": [\"w{}\"], \"u\": [{u}, {u}]}}', 0)",
+                    pick(3),
+                    pick(13),
+                    pick(23)
+                ),
             }
-            std::thread::sleep(Duration::from_millis(300));
-            node.signal("KILL");
-            drop(end);
         });
     }
     let (said, is_whole) = verify(&data);

@@ -273,13 +273,19 @@ proptest! {
     }
 }
 
+/// Of a table of arrays whose elements have an index.
+fn two_sessions(database: &mut Database, rows: &str) -> (Client, Client) {
+    let (mut a, b) = (database.session(), database.session());
+    a.run("CREATE TABLE t (id INT PRIMARY KEY, d JSON, INDEX z ((CAST(d AS UNSIGNED ARRAY))))");
+    a.run(&format!("INSERT INTO t VALUES {rows}"));
+    (a, b)
+}
+
 /// An old snapshot goes on finding what it has, by elements that are gone and not by those that came.
 #[test]
 fn a_snapshot_keeps_its_elements() {
     let mut database = Database::open();
-    let (mut old, mut new) = (database.session(), database.session());
-    old.run("CREATE TABLE t (id INT PRIMARY KEY, d JSON, INDEX z ((CAST(d AS UNSIGNED ARRAY))))");
-    old.run("INSERT INTO t VALUES (1, '[1, 2]'), (2, '[2, 3]'), (3, '[]')");
+    let (mut old, mut new) = two_sessions(&mut database, "(1, '[1, 2]'), (2, '[2, 3]'), (3, '[]')");
     let asked = |value: i32| format!("SELECT id FROM t FORCE INDEX (z) WHERE {value} MEMBER OF (d) ORDER BY id");
     old.run("BEGIN");
     let before: Vec<_> = (1..5).map(|value| old.run(&asked(value))).collect();
@@ -299,9 +305,7 @@ fn a_snapshot_keeps_its_elements() {
 #[test]
 fn a_locking_read_by_elements_meets_no_newer_row() {
     let mut database = Database::open();
-    let (mut a, mut b) = (database.session(), database.session());
-    a.run("CREATE TABLE t (id INT PRIMARY KEY, d JSON, INDEX z ((CAST(d AS UNSIGNED ARRAY))))");
-    a.run("INSERT INTO t VALUES (1, '[1, 2]'), (2, '[5]')");
+    let (mut a, mut b) = two_sessions(&mut database, "(1, '[1, 2]'), (2, '[5]')");
     for element in [1, 9] {
         a.run("BEGIN");
         a.run("SELECT COUNT(*) FROM t");
@@ -325,9 +329,7 @@ fn a_locking_read_by_elements_meets_no_newer_row() {
 #[test]
 fn no_row_gets_an_element_that_was_looked_for() {
     let mut database = Database::open();
-    let (mut a, mut b) = (database.session(), database.session());
-    a.run("CREATE TABLE t (id INT PRIMARY KEY, d JSON, INDEX z ((CAST(d AS UNSIGNED ARRAY))))");
-    a.run("INSERT INTO t VALUES (1, '[1, 2]'), (2, '[5]')");
+    let (mut a, mut b) = two_sessions(&mut database, "(1, '[1, 2]'), (2, '[5]')");
     a.run("SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE");
     a.run("BEGIN");
     let asked = "SELECT id FROM t FORCE INDEX (z) WHERE 7 MEMBER OF (d)";

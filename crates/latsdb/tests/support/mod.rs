@@ -8,6 +8,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use mysql_client::{Answer, Client, Login};
 
@@ -189,6 +190,30 @@ impl Drop for SetsAtEnd<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// Two clients write what `statement` makes of random numbers, until the node is killed under them.
+pub fn write_until_killed(node: &Running, seed: u64, statement: impl Fn(u64) -> String + Sync) {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let end = SetsAtEnd(&stop);
+        for number in 0..2_u64 {
+            let (stop, statement) = (&stop, &statement);
+            scope.spawn(move || {
+                let mut client = node.client();
+                let mut state = seed * 7 + number + 1;
+                while !stop.load(Ordering::Relaxed) {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(number + 1);
+                    if client.query(&statement(state)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        node.signal("KILL");
+        drop(end);
+    });
 }
 
 /// A data directory of an earlier version, unpacked.
