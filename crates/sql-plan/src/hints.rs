@@ -67,7 +67,7 @@ enum Place {
 struct IndexWish {
     table: String,
     kind: IndexHintKind,
-    /// None: all of the table.
+    /// None named: all of the table.
     indexes: Vec<String>,
 }
 
@@ -110,6 +110,7 @@ impl Steering {
         let mut hints = wishes.filter_map(|wish| {
             let visible = table.def.indexes.iter().filter(|index| index.visible);
             let named = visible.filter(|index| {
+                governor::pause();
                 wish.indexes.is_empty() || wish.indexes.iter().any(|name| same_name(name, &index.name))
             });
             let indexes: Vec<Ident> = named.map(|index| Ident::from(index.name.as_str())).collect();
@@ -152,6 +153,7 @@ impl Steering {
     }
 
     pub fn may_hash(&self, alias: &str) -> bool {
+        governor::pause();
         let is_named = |names: &Vec<String>| names.is_empty() || names.iter().any(|name| same_name(name, alias));
         !self.unhashed.as_ref().is_some_and(is_named)
     }

@@ -76,13 +76,8 @@ impl Parser<'_> {
         };
         let action = match keyword {
             Kw::ADD => {
-                let (action, key) = self.alter_add()?;
-                if let Some(key) = key {
-                    actions.push(action);
-                    AlterAction::AddConstraint(key)
-                } else {
-                    action
-                }
+                self.alter_add(actions)?;
+                return Ok(true);
             }
             Kw::DROP => self.alter_drop()?,
             Kw::ALTER => self.alter_alter()?,
@@ -170,28 +165,25 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// The clause, and the foreign key of a column with `REFERENCES`.
-    fn alter_add(&mut self) -> PResult<(AlterAction, Option<TableElement>)> {
+    fn alter_add(&mut self, actions: &mut Vec<AlterAction>) -> PResult<()> {
         self.bump();
-        if self.eat(Kw::COLUMN) {
-            return self.alter_add_column();
+        if !self.eat(Kw::COLUMN)
+            && let Some(constraint) = self.opt_constraint()?
+        {
+            actions.push(AlterAction::AddConstraint(constraint));
+            return Ok(());
         }
-        match self.opt_constraint()? {
-            Some(constraint) => Ok((AlterAction::AddConstraint(constraint), None)),
-            None => self.alter_add_column(),
-        }
-    }
-
-    fn alter_add_column(&mut self) -> PResult<(AlterAction, Option<TableElement>)> {
         if self.eat_tok(Tok::LParen) {
-            let elements = self.table_elements()?;
-            self.expect_tok(Tok::RParen)?;
-            return Ok((AlterAction::AddElements(elements), None));
+            actions.push(AlterAction::AddElements(self.table_elements()?));
+            return self.expect_tok(Tok::RParen);
         }
         let column = Box::new(self.column_def()?);
+        // The foreign key of a column with `REFERENCES` is a clause behind the column's.
         let key = self.opt_column_references(&column)?;
         let position = self.column_position()?;
-        Ok((AlterAction::AddColumn { column, position }, key))
+        actions.push(AlterAction::AddColumn { column, position });
+        actions.extend(key.map(AlterAction::AddConstraint));
+        Ok(())
     }
 
     /// `[FIRST|AFTER column]`

@@ -341,7 +341,7 @@ fn counts_in_order(plan: &SelectPlan) -> bool {
         )
     };
     let counts = |item: &Expr| item.any(&mut |part| is_variable(part));
-    let is_plain = plan.grouping.is_none() && plan.windows.is_empty() && !plan.is_distinct();
+    let is_plain = !plan.order.is_empty() && plan.grouping.is_none() && plan.windows.is_empty() && !plan.is_distinct();
     is_plain && plan.items.iter().any(counts)
 }
 

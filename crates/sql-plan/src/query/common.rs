@@ -117,7 +117,7 @@ pub fn with_common_tables(
     for (table, _) in with.tables.iter().zip(wanted).filter(|(_, wanted)| *wanted) {
         governor::tick()?;
         let plan = || {
-            if with.recursive && refers_to(&table.query, &table.name) {
+            if with.recursive && refers_to(table.query.clone(), &table.name) {
                 return plan_recursive(planner, table, &common, outer);
             }
             let plan = super::plan_in(planner, &table.query, &common, super::reborrow(outer))?;
@@ -183,7 +183,7 @@ fn plan_recursive(
             "ORDER BY over UNION in recursive Common Table Expression",
         ));
     }
-    let is_recursive = |body: &ast::QueryBody| refers_to(&ast::Query::plain(body.clone()), &table.name);
+    let is_recursive = |body: &ast::QueryBody| refers_to(ast::Query::plain(body.clone()), &table.name);
     if is_recursive(&set.first) {
         return Err(SqlError::new(
             ErrorKind::CteRecursiveRequiresNonrecursiveFirst,
@@ -275,11 +275,9 @@ fn check_names(shape: &ResultShape) -> SqlResult<()> {
 }
 
 /// Whether a FROM clause anywhere in the query names the table.
-fn refers_to(query: &ast::Query, name: &ast::Ident) -> bool {
+fn refers_to(mut query: ast::Query, name: &ast::Ident) -> bool {
     let mut refers = false;
-    query
-        .clone()
-        .for_each_table_name(&mut |table| refers |= table.schema.is_none() && table.name.is(name));
+    query.for_each_table_name(&mut |table| refers |= table.schema.is_none() && table.name.is(name));
     refers
 }
 
