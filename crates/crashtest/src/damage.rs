@@ -18,8 +18,11 @@ const COMMITS: i64 = 20;
 /// After so many tears, what follows the cut is looked at, too.
 const GOES_ON_EVERY: usize = 4;
 
-/// After so long without commits, the log is at rest.
+/// After so long without commits, the log is at rest: its last record is a mark, which tells that all before it is durable.
 const REST: Duration = Duration::from_millis(300);
+
+/// Bytes that a mark takes in the log.
+const MARK_BYTES: usize = 48;
 
 /// A data directory as `kill -9` left it, and what one more commit added to its log.
 struct Scene {
@@ -27,11 +30,19 @@ struct Scene {
     dir: PathBuf,
     /// The newest log file, below the directory.
     log: PathBuf,
-    /// The bytes that the last commit changed.
+    /// The bytes of the last record.
     last: Range<usize>,
 }
 
-fn stage(setup: &Setup) -> Result<Scene> {
+/// What a scene's log ends with.
+#[derive(PartialEq, Eq)]
+enum Ending {
+    Commit,
+    /// The mark of a log at rest.
+    Mark,
+}
+
+fn stage(setup: &Setup, ending: &Ending) -> Result<Scene> {
     let _ = fs::remove_dir_all(&setup.dir);
     fs::create_dir_all(&setup.dir)?;
     let server = setup.start()?;
@@ -49,6 +60,9 @@ fn stage(setup: &Setup) -> Result<Scene> {
     let log = newest_log(&setup.dir)?;
     let before = fs::read(&log)?;
     insert(&mut client, COMMITS + 1)?;
+    if *ending == Ending::Mark {
+        std::thread::sleep(REST);
+    }
     let after = fs::read(&log)?;
     server.kill()?;
     ensure!(
@@ -60,13 +74,21 @@ fn stage(setup: &Setup) -> Result<Scene> {
         .find(different)
         .context("a commit changed nothing in the log")?;
     let end = (0..before.len()).rfind(different).map_or(first, |last| last + 1);
+    let last = match ending {
+        Ending::Commit => first..end,
+        Ending::Mark => {
+            // Records begin and end at multiples of eight, and the last word of a mark is not zero.
+            let end = end.next_multiple_of(8);
+            end - MARK_BYTES..end
+        }
+    };
     let dir = setup.dir.with_extension("scene");
     copy_dir(&setup.dir, &dir)?;
     fs::write(dir.join(log.strip_prefix(&setup.dir)?), &after)?;
     Ok(Scene {
         log: log.strip_prefix(&setup.dir)?.to_owned(),
         dir,
-        last: first..end,
+        last,
     })
 }
 
@@ -106,7 +128,7 @@ fn ids(client: &mut Client) -> Result<Vec<i64>> {
 
 /// Tears the log at every byte of its last record.
 pub fn tear(setup: &Setup) -> Result<()> {
-    let scene = stage(setup)?;
+    let scene = stage(setup, &Ending::Commit)?;
     let whole = fs::read(scene.dir.join(&scene.log))?;
     let (mut cut, mut kept) = (0, 0);
     for torn_at in scene.last.clone() {
@@ -142,9 +164,10 @@ pub fn tear(setup: &Setup) -> Result<()> {
     Ok(())
 }
 
-/// Flips single bits before the last record.
+/// Flips single bits of a log at rest, before the mark that it ends with. Of a log that is not, damage to what was written
+/// since the last sync that a record tells of cannot be told from a tear.
 pub fn flip(setup: &Setup, times: u32, seed: u64) -> Result<()> {
-    let scene = stage(setup)?;
+    let scene = stage(setup, &Ending::Mark)?;
     let whole = fs::read(scene.dir.join(&scene.log))?;
     let used: Vec<usize> = (0..scene.last.start).filter(|&at| whole[at] != 0).collect();
     let random = SeededRandom::new(seed);

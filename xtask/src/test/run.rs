@@ -82,7 +82,7 @@ pub fn say(line: &str, name: &str, context: &Context) -> Result<()> {
     Ok(writeln!(log, "{line}")?)
 }
 
-/// What a suite that failed has said: the lines that name a failure with the one behind each, or its last ones.
+/// What a suite that failed has said: the lines that name a failure with what is behind each, or its last ones.
 pub fn failures(name: &str, context: &Context) -> Vec<String> {
     let log = std::fs::read_to_string(context.logs.join(format!("{name}.log"))).unwrap_or_default();
     failures_in(&log)
@@ -103,12 +103,20 @@ fn failures_in(log: &str) -> Vec<String> {
             "panicked at",
             "FOUND",
         ];
-        // A server's log is full of what a test wanted to happen, and planted bugs have to be found.
-        let wanted = [" INFO ", " WARN ", ": failpoint ", ": found "];
+        // A server's log is full of what a test wanted to happen, planted bugs have to be found, and a part of a suite
+        // tells how it ended.
+        let wanted = [" INFO ", " WARN ", ": failpoint ", ": found ", " passed, 0 failed"];
         words.iter().any(|word| line.contains(word)) && !wanted.iter().any(|word| line.contains(word))
     };
-    let named = (0..lines.len()).filter(|&at| names_failure(lines[at]) || at > 0 && names_failure(lines[at - 1]));
-    let mut chosen: Vec<&str> = named.map(|at| lines[at]).take(FAILURE_LINES).collect();
+    let mut chosen = Vec::new();
+    // What is set in behind a failure belongs to it.
+    let (mut is_named, mut is_chosen) = (false, false);
+    for line in &lines {
+        let was_named = std::mem::replace(&mut is_named, names_failure(line));
+        is_chosen = is_named || was_named || is_chosen && line.starts_with(' ');
+        chosen.extend(is_chosen.then_some(*line));
+    }
+    chosen.truncate(FAILURE_LINES);
     if chosen.is_empty() {
         chosen = lines[lines.len().saturating_sub(FAILURE_LINES / 2)..].to_vec();
     }
@@ -202,9 +210,11 @@ mod tests {
         assert_eq!(failures_in(log), ["FAILED two: late", "    3 s, not 1 s"]);
         assert_eq!(failures_in("it was killed\n"), ["it was killed"]);
         let found = "FOUND stall: 3 s\n  SELECT 1\n   worst stall: 3.00\n1 passed, 1 failed\n";
-        assert_eq!(failures_in(found), ["FOUND stall: 3 s", "  SELECT 1"]);
+        assert_eq!(failures_in(found), ["FOUND stall: 3 s", "  SELECT 1", "   worst stall: 3.00"]);
         let planted = "lock: found (it is not held), seed 1: bank is broken\nlog: NOT FOUND by 61 seeds\n";
         assert_eq!(failures_in(planted), ["log: NOT FOUND by 61 seeds"]);
+        let parts = "sql: a.test: 7 passed, 0 failed\nsql: c.test: 7 passed, 1 failed\n  c.test:12\n    SELECT 1\nsql: b.test: 7 passed, 0 failed\n";
+        assert_eq!(failures_in(parts), ["sql: c.test: 7 passed, 1 failed", "  c.test:12", "    SELECT 1"]);
         let many = "FAILED\n".repeat(FAILURE_LINES * 3);
         assert_eq!(failures_in(&many).len(), FAILURE_LINES);
         assert!(failures_in("").is_empty());
