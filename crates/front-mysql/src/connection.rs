@@ -119,8 +119,8 @@ async fn log_in(shared: &Arc<Shared>, handle: &Arc<Handle>, socket: &Rc<Socket>)
             });
             connection.flush().await.ok()?;
             // The OK of the login is the last that goes as it is.
-            if connection.dialog.answer.capabilities.contains(Capabilities::COMPRESS) {
-                socket.start_compression();
+            if let Some(compression) = connection.dialog.answer.compression {
+                socket.start_compression(compression);
             }
             Some(connection)
         }

@@ -9,7 +9,7 @@ use mysql_wire::command::ChangeUser;
 use mysql_wire::frame::{Scan, scan};
 use mysql_wire::handshake::{Attributes, Greeting, Login, SslRequest};
 use mysql_wire::{Capabilities, Malformed, Status};
-use sql_api::session::{Session, SessionAccount, SessionOptions};
+use sql_api::session::{Compression, Session, SessionAccount, SessionOptions};
 use types::{CollationId, ErrorKind, SqlError};
 
 use crate::authentication::{Authentication, Channel, Step};
@@ -22,7 +22,7 @@ use crate::server::Shared;
 use crate::sink::Answer;
 use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
 
-/// What the greeting offers. Of the ways to compress it is zlib alone.
+/// What the greeting offers.
 pub const OFFERED: Capabilities = Capabilities(
     Capabilities::LONG_PASSWORD.0
         | Capabilities::FOUND_ROWS.0
@@ -47,8 +47,12 @@ pub const OFFERED: Capabilities = Capabilities(
         | Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS.0
         | Capabilities::PLUGIN_AUTH_LENENC_DATA.0
         | Capabilities::SESSION_TRACK.0
-        | Capabilities::DEPRECATE_EOF.0,
+        | Capabilities::DEPRECATE_EOF.0
+        | Capabilities::ZSTD_COMPRESSION.0,
 );
+
+/// Where a client says no level, MySQL's default.
+const ZSTD_LEVEL: u8 = 3;
 
 /// Why there is no session.
 pub enum LoginEnd {
@@ -179,6 +183,7 @@ impl LoginDialog<'_> {
         }
         let login = Login::decode(&packet, offered)?;
         self.answer.capabilities = login.capabilities & offered;
+        self.answer.compression = self.compression(login.zstd_level);
         self.log_in(nonce, Request::from_login(&login)).await
     }
 
@@ -252,7 +257,7 @@ impl LoginDialog<'_> {
             ignore_space: self.has(Capabilities::IGNORE_SPACE),
             interactive: self.has(Capabilities::INTERACTIVE),
             encryption: client.encryption,
-            compressed: self.has(Capabilities::COMPRESS),
+            compression: self.answer.compression,
             password_expired: standing.password_expired,
         })?;
         if let Some(packet) = last_words {
@@ -267,6 +272,17 @@ impl LoginDialog<'_> {
 
     fn has(&self, flag: Capabilities) -> bool {
         self.answer.capabilities.contains(flag)
+    }
+
+    /// Of the ways that both sides know it is zlib first, as MySQL's clients and servers choose.
+    fn compression(&self, zstd_level: Option<u8>) -> Option<Compression> {
+        match zstd_level {
+            _ if self.has(Capabilities::COMPRESS) => Some(Compression::Zlib),
+            level if self.has(Capabilities::ZSTD_COMPRESSION) => Some(Compression::Zstd {
+                level: level.unwrap_or(ZSTD_LEVEL),
+            }),
+            _ => None,
+        }
     }
 
     fn channel(&self) -> Channel {

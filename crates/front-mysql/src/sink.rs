@@ -9,6 +9,7 @@ use mysql_wire::row::{BinaryRow, TextRow};
 use mysql_wire::{Capabilities, Output, Status, put};
 use sql_api::host::{Host, Interrupt, WaitEnd};
 use sql_api::result::{Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
+use sql_api::session::Compression;
 use std::pin::pin;
 use types::{CharsetId, ErrorKind, RowLayout, SqlError, Value, ValueRef};
 
@@ -53,6 +54,8 @@ pub struct Sink<'a> {
 pub struct Answer {
     pub output: Output,
     pub capabilities: Capabilities,
+    /// From the end of the login on.
+    pub compression: Option<Compression>,
     /// What the client sends of a file, where the statement that wants it may end before the file does, and the bytes of its first
     /// packet if that has been used.
     rest_of_file: Option<(Input, usize)>,
@@ -63,6 +66,7 @@ impl Answer {
         Answer {
             output: Output::default(),
             capabilities,
+            compression: None,
             rest_of_file: None,
         }
     }

@@ -13,7 +13,7 @@ use governor::unread::Unread;
 use mysql_wire::Output;
 use mysql_wire::frame::{self, FrameError, Scan};
 use sql_api::host::Interrupt;
-use sql_api::session::Encryption;
+use sql_api::session::{Compression, Encryption};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 
 use crate::backend::Certificate;
@@ -320,10 +320,10 @@ impl Socket {
     }
 
     /// Goes on compressed: what is sent from here on, and what comes. Nothing of that has been read yet.
-    pub fn start_compression(&self) {
+    pub fn start_compression(&self, compression: Compression) {
         let stream = self.stream.replace(Stream::Gone);
         self.stream
-            .replace(Stream::Compressed(Box::new(Compressed::new(stream))));
+            .replace(Stream::Compressed(Box::new(Compressed::new(stream, compression))));
     }
 
     /// Within compressed frames, which have numbers of their own, those of packets say nothing: MariaDB's clients begin anew with each 16 MB.

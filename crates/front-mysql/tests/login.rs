@@ -97,6 +97,7 @@ fn a_client_of_one_plugin_is_switched_to_the_accounts() {
             database: None,
             plugin: Some(b"mysql_native_password"),
             attributes: Default::default(),
+            zstd_level: None,
         };
         let mut payload = Vec::new();
         login.encode(&mut payload);

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
 
 mod commands;
+mod compressed;
 mod interrupts;
 mod login;
 mod support;

@@ -172,6 +172,7 @@ fn log_in(server: &TestServer, connection: ClientConnection, user: &str) -> io::
         database: None,
         plugin: Some(b"caching_sha2_password"),
         attributes: Default::default(),
+        zstd_level: None,
     };
     stream.write_all(&packet(2, |out| login.encode(out)))?;
     let mut reply = read_packet(&mut stream, 3)?;

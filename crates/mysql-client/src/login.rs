@@ -61,6 +61,7 @@ impl Login<'_> {
             database: self.database.map(str::as_bytes),
             plugin: Some(plugin.as_bytes()),
             attributes: Attributes::from_pairs(&[("program_name", self.program_name)], &mut buffer),
+            zstd_level: None,
         };
         client.send(|out| login.encode(out))?;
         loop {

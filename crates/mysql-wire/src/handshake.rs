@@ -134,6 +134,8 @@ pub struct Login<'a> {
     /// The plugin that `auth_answer` belongs to.
     pub plugin: Option<&'a [u8]>,
     pub attributes: Attributes<'a>,
+    /// How much the client wants packed, where zstd is among the ways that it knows.
+    pub zstd_level: Option<u8>,
 }
 
 impl<'a> Login<'a> {
@@ -165,6 +167,9 @@ impl<'a> Login<'a> {
         } else {
             Attributes::default()
         };
+        let zstd_level = (has(Capabilities::ZSTD_COMPRESSION) && !reader.is_empty())
+            .then(|| reader.u8("compression level"))
+            .transpose()?;
         Ok(Login {
             capabilities,
             packet_len_max,
@@ -174,6 +179,7 @@ impl<'a> Login<'a> {
             database,
             plugin,
             attributes,
+            zstd_level,
         })
     }
 
@@ -199,6 +205,9 @@ impl<'a> Login<'a> {
         }
         if has(Capabilities::CONNECT_ATTRS) {
             put::lenenc_bytes(out, self.attributes.encoded);
+        }
+        if has(Capabilities::ZSTD_COMPRESSION) {
+            out.push(self.zstd_level.unwrap_or_default());
         }
     }
 }
@@ -306,7 +315,8 @@ mod tests {
                 | Capabilities::CONNECT_WITH_DB
                 | Capabilities::PLUGIN_AUTH
                 | Capabilities::PLUGIN_AUTH_LENENC_DATA
-                | Capabilities::CONNECT_ATTRS,
+                | Capabilities::CONNECT_ATTRS
+                | Capabilities::ZSTD_COMPRESSION,
             packet_len_max: 1 << 24,
             collation: 45,
             user: b"root",
@@ -314,6 +324,7 @@ mod tests {
             database: Some(b"test"),
             plugin: Some(b"mysql_native_password"),
             attributes: Attributes::from_pairs(&[("_os", "Linux"), ("_pid", "7")], &mut buffer),
+            zstd_level: Some(7),
         };
         let mut out = Vec::new();
         login.encode(&mut out);

@@ -30,10 +30,19 @@ pub struct SessionOptions {
     pub interactive: bool,
     /// Where the connection is encrypted.
     pub encryption: Option<Encryption>,
-    /// CLIENT_COMPRESS.
-    pub compressed: bool,
+    /// How what goes over the connection is packed.
+    pub compression: Option<Compression>,
     /// Nothing may run before the password has been changed.
     pub password_expired: bool,
+}
+
+/// How the frames of the compressed protocol are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// CLIENT_COMPRESS.
+    Zlib,
+    /// CLIENT_ZSTD_COMPRESSION_ALGORITHM, with the level that the client asked for.
+    Zstd { level: u8 },
 }
 
 /// Whose session it is.

@@ -28,6 +28,7 @@ pub struct Client {
     pub capabilities: Capabilities,
     pub connection_id: u32,
     pub nonce: Nonce,
+    pub zstd_level: Option<u8>,
     input: Vec<u8>,
     sequence: u8,
 }
@@ -86,6 +87,7 @@ impl Client {
             capabilities: CAPABILITIES,
             connection_id: 0,
             nonce,
+            zstd_level: None,
             input: Vec::new(),
             sequence: 0,
         }
@@ -120,6 +122,7 @@ impl Client {
             database: database.map(str::as_bytes),
             plugin: Some(native::NAME.as_bytes()),
             attributes: Attributes::default(),
+            zstd_level: self.zstd_level,
         };
         let mut payload = Vec::new();
         login.encode(&mut payload);

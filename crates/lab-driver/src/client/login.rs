@@ -99,6 +99,7 @@ impl Link {
             database: database.map(str::as_bytes),
             plugin: Some(plugin.as_bytes()),
             attributes: Attributes::from_pairs(&[("program_name", "latsdb lab")], &mut buffer),
+            zstd_level: None,
         };
         self.send(|out| with_flags(out, &|out| login.encode(out)))?;
         loop {

@@ -84,7 +84,7 @@ pub struct SessionView<'a> {
     pub access: &'a Access,
     pub temporary: &'a TemporaryTables,
     pub encryption: Option<&'a Encryption>,
-    pub compressed: bool,
+    pub compression: Option<sql_api::session::Compression>,
     /// Waits for what other nodes say.
     pub host: &'a dyn Host,
 }

@@ -1,5 +1,6 @@
 //! Rows that describe the server: character sets, connections, variables, accounts.
 
+use sql_api::session::Compression;
 use types::{CharsetId, CollationId, ErrorKind, SqlError, Value};
 
 use super::schema::fine_moment;
@@ -325,13 +326,14 @@ pub fn status(source: &Source<'_>) -> Vec<Vec<Value>> {
         .collect();
     let encryption = source.session.encryption;
     let (cipher, version) = encryption.map_or(("", ""), |used| (&used.cipher, &used.version));
-    let (compression, algorithm, level) = match source.session.compressed {
-        true => ("ON", "zlib", "1"),
-        false => ("OFF", "", "0"),
+    let (compression, algorithm, level) = match source.session.compression {
+        Some(Compression::Zlib) => ("ON", "zlib", 1),
+        Some(Compression::Zstd { level }) => ("ON", "zstd", level),
+        None => ("OFF", "", 0),
     };
     rows.push(vec![text("Compression"), text(compression)]);
     rows.push(vec![text("Compression_algorithm"), text(algorithm)]);
-    rows.push(vec![text("Compression_level"), text(level)]);
+    rows.push(vec![text("Compression_level"), text(level.to_string())]);
     let oldest = engine.past_oldest_micros().map(|micros| fine_moment(micros, source));
     rows.push(vec![text("Past_oldest"), oldest.unwrap_or_else(|| text(""))]);
     rows.push(vec![text("Ssl_cipher"), text(cipher)]);

@@ -71,7 +71,7 @@ impl Session {
             access,
             temporary: &self.temporary,
             encryption: self.state.encryption.as_ref(),
-            compressed: self.options.compressed,
+            compression: self.options.compression,
             host,
         });
         let is_part = self.transaction.is_part();

@@ -1,4 +1,4 @@
-//! The compressed protocol (CLIENT_COMPRESS): the protocol's bytes in frames, each deflated where that makes it shorter.
+//! The compressed protocol: the protocol's bytes in frames, each packed where that makes it shorter.
 //!
 //! ```text
 //!   ┌──────────────┬──────────┬─────────────────┬─────────┐
@@ -6,16 +6,18 @@
 //!   └──────────────┴──────────┴─────────────────┴─────────┘
 //! ```
 //!
-//! Packets know nothing of frames: one frame may hold many, and one packet may go over many frames. What comes is inflated straight into the
+//! Packets know nothing of frames: one frame may hold many, and one packet may go over many frames. What comes is unpacked straight into the
 //! reader's buffer, so that a frame costs no memory for what it claims to hold, and a client that sends a few bytes which become
 //! megabytes fills its own limit of a packet, at the pace of its reader. What is sent is framed in pieces of [`FRAME_PLAIN`].
 
-use std::cell::RefCell;
+mod packing;
+
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use packing::Unpacker;
+use sql_api::session::Compression;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::pool;
@@ -25,21 +27,16 @@ const HEADER: usize = 7;
 /// Bytes of the protocol in one frame that we send.
 const FRAME_PLAIN: usize = 16 << 10;
 /// Shorter ones are not worth it (MySQL's `MIN_COMPRESS_LENGTH`).
-const DEFLATED_MIN: usize = 50;
-/// Bytes that are inflated at once.
-const INFLATED_AT_ONCE: usize = 16 << 10;
+const PACKED_MIN: usize = 50;
+/// Bytes that are unpacked at once.
+const UNPACKED_AT_ONCE: usize = 16 << 10;
 /// Bytes of frames that are looked at before others have their turn, though nothing has come of them.
 const LOOKED_AT: usize = 64 << 10;
-
-thread_local! {
-    /// Their tables are large, and a frame is made in one go.
-    static DEFLATER: RefCell<Compress> = RefCell::new(Compress::new(Compression::fast(), true));
-    static INFLATER: RefCell<Option<Decompress>> = const { RefCell::new(None) };
-}
 
 /// A stream whose bytes are compressed.
 pub struct Compressed {
     inner: Stream,
+    compression: Compression,
     /// What has come and was not looked at yet, from `start` on.
     raw: Vec<u8>,
     start: usize,
@@ -57,10 +54,10 @@ enum Frame {
     Plain {
         left: usize,
     },
-    Deflated {
+    Packed {
         left: usize,
         plain_left: usize,
-        inflater: Decompress,
+        unpacker: Unpacker,
     },
 }
 
@@ -69,9 +66,10 @@ fn malformed(what: &'static str) -> io::Error {
 }
 
 impl Compressed {
-    pub fn new(inner: Stream) -> Compressed {
+    pub fn new(inner: Stream, compression: Compression) -> Compressed {
         Compressed {
             inner,
+            compression,
             raw: Vec::new(),
             start: 0,
             frame: Frame::None,
@@ -100,10 +98,10 @@ impl Compressed {
         self.start += HEADER;
         self.frame = match plain_left {
             0 => Frame::Plain { left },
-            plain_left => Frame::Deflated {
+            plain_left => Frame::Packed {
                 left,
                 plain_left,
-                inflater: take_inflater(),
+                unpacker: Unpacker::take(self.compression),
             },
         };
         Ok(())
@@ -120,46 +118,40 @@ impl Compressed {
                 *left -= taken;
                 (taken, *left == 0)
             }
-            Frame::Deflated {
+            Frame::Packed {
                 left,
                 plain_left,
-                inflater,
+                unpacker,
             } => {
                 let came = &came[..came.len().min(*left)];
                 // Where all of it has come, there may still be bytes to make.
                 if came.is_empty() && *left > 0 {
                     return Ok(0);
                 }
-                let (read, written) = (inflater.total_in(), inflater.total_out());
                 let mut too_much = [0];
-                let room = (*plain_left).min(buf.remaining()).min(INFLATED_AT_ONCE);
+                let room = (*plain_left).min(buf.remaining()).min(UNPACKED_AT_ONCE);
                 let target = match *plain_left {
                     0 => &mut too_much[..],
                     _ => buf.initialize_unfilled_to(room),
                 };
-                let status = inflater.decompress(came, target, FlushDecompress::None);
-                let status = status.map_err(|_| malformed("a frame that is not deflated"))?;
-                let taken = (inflater.total_in() - read) as usize;
-                let made = (inflater.total_out() - written) as usize;
-                if made > *plain_left {
+                let step = unpacker.unpack(came, target)?;
+                if step.made > *plain_left {
                     return Err(malformed("a frame of more bytes than it claims"));
                 }
-                *left -= taken;
-                *plain_left -= made;
-                let is_over = status == Status::StreamEnd;
-                if is_over && (*left, *plain_left) != (0, 0)
-                    || !is_over && (*left == 0 && made == 0 || taken + made == 0)
-                {
+                *left -= step.taken;
+                *plain_left -= step.made;
+                let is_stuck = *left == 0 && step.made == 0 || step.taken + step.made == 0;
+                if step.is_over && (*left, *plain_left) != (0, 0) || !step.is_over && is_stuck {
                     return Err(malformed("a frame of other lengths than it claims"));
                 }
                 // Who is told of an error gets no bytes.
-                buf.advance(made);
-                (taken, is_over)
+                buf.advance(step.made);
+                (step.taken, step.is_over)
             }
         };
         self.start += taken;
-        if is_over && let Frame::Deflated { inflater, .. } = std::mem::replace(&mut self.frame, Frame::None) {
-            INFLATER.set(Some(inflater));
+        if is_over && let Frame::Packed { unpacker, .. } = std::mem::replace(&mut self.frame, Frame::None) {
+            unpacker.keep();
         }
         Ok(taken)
     }
@@ -172,7 +164,7 @@ impl Compressed {
             self.raw = pool::take_buffer();
         }
         let held = self.raw.len();
-        self.raw.resize(held + INFLATED_AT_ONCE, 0);
+        self.raw.resize(held + UNPACKED_AT_ONCE, 0);
         let mut piece = ReadBuf::new(&mut self.raw[held..]);
         let read = Pin::new(&mut self.inner).poll_read(cx, &mut piece);
         let came = piece.filled().len();
@@ -205,42 +197,19 @@ impl Compressed {
         }
         let start = self.out.len();
         self.out.extend_from_slice(&[0; HEADER]);
-        let deflated = bytes.len() >= DEFLATED_MIN && deflate(bytes, &mut self.out);
-        if !deflated {
+        let is_packed = bytes.len() >= PACKED_MIN && packing::pack(self.compression, bytes, &mut self.out);
+        if !is_packed {
             self.out.truncate(start + HEADER);
             self.out.extend_from_slice(bytes);
         }
         let length = (self.out.len() - start - HEADER) as u32;
-        let plain = if deflated { bytes.len() as u32 } else { 0 };
+        let plain = if is_packed { bytes.len() as u32 } else { 0 };
         let header = &mut self.out[start..start + HEADER];
         header[..3].copy_from_slice(&length.to_le_bytes()[..3]);
         header[3] = self.number;
         header[4..].copy_from_slice(&plain.to_le_bytes()[..3]);
         self.number = self.number.wrapping_add(1);
     }
-}
-
-fn take_inflater() -> Decompress {
-    match INFLATER.take() {
-        Some(mut inflater) => {
-            inflater.reset(true);
-            inflater
-        }
-        None => Decompress::new(true),
-    }
-}
-
-/// Appends the deflated bytes; false where they are no fewer.
-fn deflate(bytes: &[u8], out: &mut Vec<u8>) -> bool {
-    DEFLATER.with_borrow_mut(|deflater| {
-        deflater.reset();
-        let start = out.len();
-        out.resize(start + bytes.len(), 0);
-        let status = deflater.compress(bytes, &mut out[start..], FlushCompress::Finish);
-        let made = deflater.total_out() as usize;
-        out.truncate(start + made);
-        matches!(status, Ok(Status::StreamEnd)) && made < bytes.len()
-    })
 }
 
 impl AsyncRead for Compressed {
@@ -311,13 +280,48 @@ mod tests {
     use super::*;
     use crate::transport::Transport;
 
-    fn pair() -> (Compressed, UnixStream) {
+    const ZSTD: Compression = Compression::Zstd { level: 3 };
+
+    fn pair(compression: Compression) -> (Compressed, UnixStream) {
         let (ours, client) = UnixStream::pair().expect("a pair of sockets");
-        (Compressed::new(Stream::Plain(Transport::Unix(ours))), client)
+        (
+            Compressed::new(Stream::Plain(Transport::Unix(ours)), compression),
+            client,
+        )
+    }
+
+    fn packed(compression: Compression, bytes: &[u8]) -> Vec<u8> {
+        match compression {
+            Compression::Zlib => zlib(bytes),
+            Compression::Zstd { .. } => zstd(bytes, 19),
+        }
+    }
+
+    fn unpacked(compression: Compression, packed: &[u8], plain: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match compression {
+            Compression::Zlib => {
+                let mut decoder = flate2::write::ZlibDecoder::new(&mut bytes);
+                decoder.write_all(packed).expect("deflated");
+                decoder.finish().expect("whole");
+            }
+            Compression::Zstd { .. } => {
+                bytes.reserve(plain);
+                zstd_safe::decompress(&mut bytes, packed).expect("a frame");
+            }
+        }
+        assert_eq!(bytes.len(), plain);
+        bytes
+    }
+
+    fn zstd(bytes: &[u8], level: i32) -> Vec<u8> {
+        let mut packed = Vec::with_capacity(zstd_safe::compress_bound(bytes.len()));
+        zstd_safe::compress(&mut packed, bytes, level).expect("room");
+        packed
     }
 
     fn zlib(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), Compression::best());
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
         encoder.write_all(bytes).expect("room");
         encoder.finish().expect("room")
     }
@@ -331,16 +335,19 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn frames_of_both_kinds_are_read_in_any_pieces() {
         let long: Vec<u8> = (0..200_000_u32).map(|at| (at / 100) as u8).collect();
-        let sent = [
-            frame(0, 0, b"plain"),
-            frame(1, long.len(), &zlib(&long)),
-            frame(2, 1, &zlib(b"x")),
-            frame(3, 0, b"end"),
-        ]
-        .concat();
         let wanted = [b"plain", &long[..], b"x", b"end"].concat();
-        for piece in [1, 7, 100, sent.len()] {
-            let (mut ours, mut client) = pair();
+        for (compression, piece) in [Compression::Zlib, ZSTD]
+            .into_iter()
+            .flat_map(|compression| [1, 7, 100, usize::MAX].map(|piece| (compression, piece)))
+        {
+            let sent = [
+                frame(0, 0, b"plain"),
+                frame(1, long.len(), &packed(compression, &long)),
+                frame(2, 1, &packed(compression, b"x")),
+                frame(3, 0, b"end"),
+            ]
+            .concat();
+            let (mut ours, mut client) = pair(compression);
             let mut read = vec![0; wanted.len()];
             let send = async {
                 for piece in sent.chunks(piece) {
@@ -359,7 +366,13 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn what_is_sent_can_be_read_and_is_numbered_on() {
-        let (mut ours, mut client) = pair();
+        for compression in [Compression::Zlib, ZSTD, Compression::Zstd { level: 22 }] {
+            what_is_sent_can_be_read(compression).await;
+        }
+    }
+
+    async fn what_is_sent_can_be_read(compression: Compression) {
+        let (mut ours, mut client) = pair(compression);
         client.write_all(&frame(0, 0, b"command")).await.expect("room");
         ours.read_exact(&mut [0; 7]).await.expect("the command");
         let long: Vec<u8> = (0..100_000_u32).map(|at| (at / 10) as u8).collect();
@@ -387,14 +400,7 @@ mod tests {
             let payload = &sent[at + HEADER..][..length];
             match plain {
                 0 => read.extend_from_slice(payload),
-                plain => {
-                    let mut bytes = Vec::new();
-                    let mut decoder = flate2::write::ZlibDecoder::new(&mut bytes);
-                    decoder.write_all(payload).expect("deflated");
-                    decoder.finish().expect("whole");
-                    assert_eq!(bytes.len(), plain);
-                    read.extend_from_slice(&bytes);
-                }
+                plain => read.extend_from_slice(&unpacked(compression, payload, plain)),
             }
             at += HEADER + length;
         }
@@ -403,7 +409,13 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn frames_that_lie_end_the_stream() {
-        let whole = zlib(&[b'x'; 1000]);
+        for compression in [Compression::Zlib, ZSTD] {
+            frames_that_lie_end(compression).await;
+        }
+    }
+
+    async fn frames_that_lie_end(compression: Compression) {
+        let whole = packed(compression, &[b'x'; 1000]);
         let cut = &whole[..whole.len() - 1];
         for lie in [
             frame(0, 0, b""),
@@ -413,8 +425,9 @@ mod tests {
             frame(0, 1001, &whole),
             frame(0, 1000, cut),
             frame(0, 1000, &[&whole[..], b"more"].concat()),
+            frame(0, 1000, &[&whole[..], &whole[..]].concat()),
         ] {
-            let (mut ours, mut client) = pair();
+            let (mut ours, mut client) = pair(compression);
             client.write_all(&lie).await.expect("room");
             drop(client);
             let mut read = Vec::new();
@@ -427,24 +440,24 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn a_bomb_takes_no_more_memory_than_its_reader_asks_for() {
         const PLAIN: usize = (1 << 24) - 1;
-        let (mut ours, mut client) = pair();
-        client
-            .write_all(&frame(0, PLAIN, &zlib(&vec![0; PLAIN])))
-            .await
-            .expect("room");
-        let mut piece = vec![1; 1000];
-        for _ in 0..10 {
-            let read = ours.read(&mut piece).await.expect("some of it");
-            assert!(read > 0 && piece[..read].iter().all(|byte| *byte == 0));
+        for compression in [Compression::Zlib, ZSTD] {
+            let (mut ours, mut client) = pair(compression);
+            let bomb = frame(0, PLAIN, &packed(compression, &vec![0; PLAIN]));
+            client.write_all(&bomb).await.expect("room");
+            let mut piece = vec![1; 1000];
+            for _ in 0..10 {
+                let read = ours.read(&mut piece).await.expect("some of it");
+                assert!(read > 0 && piece[..read].iter().all(|byte| *byte == 0));
+            }
+            assert!(ours.raw.capacity() <= 2 * pool::BUFFER_LEN);
         }
-        assert!(ours.raw.capacity() <= 2 * pool::BUFFER_LEN);
     }
 
     /// A frame of empty blocks gives nothing, however long it is.
     #[tokio::test(flavor = "current_thread")]
     async fn frames_of_nothing_give_way() {
         let blocks = [&[0x78, 0x01][..], &[0, 0, 0, 0xff, 0xff].repeat(20_000)].concat();
-        let (mut ours, mut client) = pair();
+        let (mut ours, mut client) = pair(Compression::Zlib);
         client.write_all(&frame(0, 1, &blocks)).await.expect("room");
         let mut buffer = [0; 10];
         let mut read = std::pin::pin!(ours.read(&mut buffer));
