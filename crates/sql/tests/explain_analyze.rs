@@ -51,9 +51,39 @@ fn what_nobody_asks_for_never_runs() {
 }
 
 #[test]
-fn only_queries_are_analyzed_and_nothing_is_changed() {
+fn of_changes_the_reading_runs_and_nothing_is_changed() {
     let (_database, mut client) = database();
-    assert_eq!(client.error("EXPLAIN ANALYZE DELETE FROM t"), 1235);
+    for (change, top) in [
+        ("UPDATE t JOIN u ON u.t = t.id SET t.a = 9, u.t = 9", "-> Update "),
+        ("DELETE t, u FROM t JOIN u ON u.t = t.id", "-> Delete from "),
+    ] {
+        let text = analyzed(&mut client, change);
+        assert!(text.starts_with(top) && text.contains("(rows=3 loops=1)"), "{text}");
+    }
+    for (change, top) in [
+        ("INSERT INTO u SELECT id + 10, a FROM t", "-> Insert into u"),
+        ("REPLACE INTO t SELECT id, a + 1 FROM t", "-> Replace into t"),
+        (
+            "INSERT INTO t SELECT id, a FROM t ON DUPLICATE KEY UPDATE t.a = 7",
+            "-> Insert into t",
+        ),
+    ] {
+        let text = analyzed(&mut client, change);
+        assert!(text.starts_with(top) && text.contains("(rows=3 loops=1)"), "{text}");
+    }
+    for change in ["UPDATE t SET a = 9", "DELETE FROM t", "INSERT INTO t VALUES (1, 1)"] {
+        let text = analyzed(&mut client, change);
+        assert_eq!(text, "-> <not executable by iterator executor>\n");
+    }
+    assert_eq!(client.run("SELECT COUNT(*), SUM(a) FROM t")[1], "3 | 6");
+    assert_eq!(client.run("SELECT COUNT(*), SUM(t) FROM u")[1], "4 | 13");
+    assert_eq!(client.error("EXPLAIN ANALYZE UPDATE t SET nope = 9"), 1054);
+}
+
+#[test]
+fn what_is_not_analyzed_is_refused() {
+    let (_database, mut client) = database();
+    assert_eq!(client.error("EXPLAIN ANALYZE SELECT 1 INTO @a"), 1235);
     assert_eq!(client.error("EXPLAIN ANALYZE FORMAT=JSON SELECT 1"), 1235);
     assert_eq!(client.error("EXPLAIN ANALYZE SELECT nope FROM t"), 1054);
     assert_eq!(client.run("SELECT COUNT(*) FROM t")[1], "3");

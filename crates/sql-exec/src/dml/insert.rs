@@ -57,7 +57,13 @@ pub fn insert(plan: &InsertPlan, runtime: &Runtime<'_>, ctx: &EvalContext<'_>) -
         }
         Source::Query(query) => {
             let ctx = QueryContext::new(runtime, ctx);
-            if query.reads_target || query.is_past {
+            if runtime.measures().is_some() {
+                let read = || crate::query::query_rows(&query.plan, &ctx, &mut |_| Ok(ControlFlow::Continue(())));
+                match query.is_past {
+                    true => runtime.in_past(read)?,
+                    false => read()?,
+                }
+            } else if query.reads_target || query.is_past {
                 let rows = match query.is_past {
                     true => runtime.in_past(|| collect(&query.plan, &ctx))?,
                     false => collect(&query.plan, &ctx)?,

@@ -25,11 +25,13 @@ use super::{send, text_column};
 use crate::ddl::NoAnswer;
 use crate::exec::measure::Measures;
 use crate::host::Host;
-use crate::plan::Planned;
+use crate::plan::changes::Source;
+use crate::plan::{Plan, Planned};
 use crate::result::{ResultColumn, ResultShape, ResultSink, ServerStatus};
 use crate::session::parameters::Parameters;
 use crate::session::{Answer, Session};
 use crate::statement_class::{Runner, class_of};
+use crate::variables;
 
 impl Session {
     pub(crate) fn explain(
@@ -43,7 +45,7 @@ impl Session {
         if explain.analyze {
             return self.explain_analyze(explain, parameters, status, host, sink);
         }
-        let format = explain.format.unwrap_or(ExplainFormat::Traditional);
+        let format = self.explain_format(explain)?;
         let plan = match explain.target {
             ExplainTarget::Connection(id) => self.plan_of_connection(id, host)?,
             ExplainTarget::Statement(_) => Some(self.explained_plan(explain, parameters, host)?),
@@ -58,7 +60,8 @@ impl Session {
         send(columns(format), rows, status, sink)
     }
 
-    /// Runs a query, drops its rows, and tells how often each part of the plan ran, how many rows it gave, and how long that took.
+    /// Runs a query, drops its rows, and tells how often each part of the plan ran, how many rows it gave, and how long that took. Of a change
+    /// it is the reading that runs.
     fn explain_analyze(
         &mut self,
         explain: &ast::Explain,
@@ -69,7 +72,11 @@ impl Session {
     ) -> SqlResult<Answer> {
         let statement = analyzed(explain)?;
         // Before anything is read: rights on what is below a view.
-        self.plan_to_explain(&statement, parameters, host)?;
+        let planned = self.plan_to_explain(&statement, parameters, host)?;
+        if !is_measured(&planned.plan) {
+            let rows = vec![vec![Value::from(NOT_MEASURED)]];
+            return send(columns(ExplainFormat::Tree), rows, status, sink);
+        }
         self.analysis = Some(Box::default());
         let ran = self.query_or_change(
             &statement,
@@ -99,8 +106,20 @@ impl Session {
             return Ok(ResultShape::new(columns(ExplainFormat::Tree)));
         }
         self.explained_plan(explain, Parameters::NONE, host)?;
-        let format = explain.format.unwrap_or(ExplainFormat::Traditional);
+        let format = self.explain_format(explain)?;
         Ok(ResultShape::new(columns(format)))
+    }
+
+    /// What the statement asks for, or else the session.
+    fn explain_format(&self, explain: &ast::Explain) -> SqlResult<ExplainFormat> {
+        if let Some(format) = explain.format {
+            return Ok(format);
+        }
+        Ok(match &*self.variables.get(variables::find("explain_format")?) {
+            "TREE" => ExplainFormat::Tree,
+            "JSON" => ExplainFormat::Json,
+            _ => ExplainFormat::Traditional,
+        })
     }
 
     /// The plan of a statement that is told of; 1235 where nothing is.
@@ -120,14 +139,30 @@ impl Session {
     }
 }
 
-/// What EXPLAIN ANALYZE runs: a query, told of as a tree.
+/// In place of the tree of a statement that changes rows as it reads them. MySQL's words.
+const NOT_MEASURED: &str = "-> <not executable by iterator executor>\n";
+
+/// Whether a plan reads by joins before it changes anything, or changes nothing.
+fn is_measured(plan: &Plan) -> bool {
+    match plan {
+        Plan::Straight(_) | Plan::Query(_) | Plan::Multi(_) => true,
+        Plan::Insert(plan) => matches!(plan.source, Source::Query(_)),
+        Plan::Load(_) | Plan::Update(_) | Plan::Delete(_) => false,
+    }
+}
+
+/// What EXPLAIN ANALYZE runs, and tells of as a tree.
 fn analyzed(explain: &ast::Explain) -> SqlResult<Arc<Statement>> {
     match (&explain.format, &explain.target) {
-        (None | Some(ExplainFormat::Tree), ExplainTarget::Statement(statement @ Statement::Query(query)))
-            if query.into.is_none() =>
-        {
-            Ok(Arc::new(statement.clone()))
-        }
+        (None | Some(ExplainFormat::Tree), ExplainTarget::Statement(statement)) => match statement {
+            Statement::Query(query) if query.into.is_some() => {
+                Err(SqlError::not_supported("EXPLAIN ANALYZE of a query with INTO"))
+            }
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                Ok(Arc::new(statement.clone()))
+            }
+            _ => Err(SqlError::not_supported("EXPLAIN ANALYZE of this statement")),
+        },
         (None | Some(ExplainFormat::Tree), _) => Err(SqlError::not_supported("EXPLAIN ANALYZE of this statement")),
         (Some(ExplainFormat::Traditional), _) => {
             Err(SqlError::not_supported("EXPLAIN ANALYZE with TRADITIONAL format"))
