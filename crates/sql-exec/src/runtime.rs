@@ -596,7 +596,8 @@ pub struct QueryMemory {
 impl QueryMemory {
     const STEP: usize = 64 << 10;
 
-    /// Takes `bytes` more; error 1038 when the budget is exhausted.
+    /// Takes `bytes` more; error 1038 when the budget is exhausted. What a small query needs it gets from the allowance, too: it is not the
+    /// one that has used the memory up, and those that have are about to end.
     pub fn grow(&mut self, bytes: usize) -> SqlResult<()> {
         if bytes <= self.unclaimed {
             self.unclaimed -= bytes;
@@ -608,6 +609,10 @@ impl QueryMemory {
             None => self
                 .budget
                 .reserve(MemoryUse::Queries, step as u64)
+                .or_else(|full| match step {
+                    QueryMemory::STEP => self.budget.reserve_to_shrink(MemoryUse::Queries, step as u64),
+                    _ => Err(full),
+                })
                 .map(|held| self.held = Some(held)),
         };
         grown.map_err(|_| SqlError::from(ErrorKind::OutOfSortMemory))?;

@@ -10,6 +10,7 @@ mod common;
 mod explain_analyze;
 mod expressions;
 mod foreign_keys;
+mod full_memory;
 mod full_text;
 mod golden;
 mod index_against_scan;

@@ -1,0 +1,33 @@
+//! When others have used the memory up, a small query runs still, and one that needs much ends with one error.
+
+use store::MemoryUse;
+
+use crate::common::Database;
+
+#[test]
+fn a_small_query_runs_where_the_memory_is_used_up() {
+    let mut database = Database::open();
+    let mut client = database.session();
+    client.run("CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(1000))");
+    client.run("INSERT INTO t WITH RECURSIVE n AS (SELECT 1 i UNION ALL SELECT i + 1 FROM n WHERE i < 900) SELECT i, REPEAT(i, 300) FROM n");
+    let memory = database.engine.participant().store().memory().clone();
+    let mut others = memory.nothing_yet(MemoryUse::Queries);
+    while others.grow(1 << 16).is_ok() {}
+    while others.grow(1 << 10).is_ok() {}
+
+    assert_eq!(client.run("SHOW GLOBAL STATUS LIKE 'Memory_used'").len(), 2);
+    assert_eq!(
+        client.run("SELECT COUNT(*) FROM (SELECT a FROM t WHERE id < 10 ORDER BY a) x")[1],
+        "9"
+    );
+    assert_eq!(
+        client.error("SELECT COUNT(*) FROM (SELECT a, MAX(id) FROM t GROUP BY a ORDER BY a LIMIT 800) x"),
+        1038
+    );
+
+    drop(others);
+    assert_eq!(
+        client.run("SELECT COUNT(*) FROM (SELECT a, MAX(id) FROM t GROUP BY a ORDER BY a LIMIT 800) x")[1],
+        "800"
+    );
+}
