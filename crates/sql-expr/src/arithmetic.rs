@@ -285,7 +285,7 @@ pub fn compute(
         }
         Domain::Decimal => {
             let (a, b) = (convert::to_decimal(left, ctx)?, convert::to_decimal(right, ctx)?);
-            decimal(op, a, b, ctx, shown)
+            decimal(op, ty, a, b, ctx, shown)
         }
         Domain::Double => {
             let (a, b) = (convert::to_f64(left, ctx)?, convert::to_f64(right, ctx)?);
@@ -323,6 +323,7 @@ fn integer(
 
 fn decimal(
     op: ArithmeticOp,
+    ty: &SqlType,
     a: Decimal,
     b: Decimal,
     ctx: &EvalContext<'_>,
@@ -333,10 +334,8 @@ fn decimal(
         ArithmeticOp::Add => a.checked_add(b).map_err(out_of_range)?,
         ArithmeticOp::Sub => a.checked_sub(b).map_err(out_of_range)?,
         ArithmeticOp::Mul => a.checked_mul(b).map_err(out_of_range)?,
-        ArithmeticOp::Div => match a
-            .div_extended(b, ctx.settings.div_precision_increment)
-            .map_err(out_of_range)?
-        {
+        // A quotient has the digits of its type and no others: `1 / 3 * 3` is 0.9999.
+        ArithmeticOp::Div => match a.div_to_scale(b, ty.decimals).map_err(out_of_range)? {
             Some(quotient) => quotient,
             None => {
                 ctx.division_by_zero()?;

@@ -106,6 +106,8 @@ pub enum Comparison {
     Bytes,
     /// Dates and dates with times, as dates with times.
     DateTime,
+    /// A DATE beside text that is no constant: the text's time of day does not count.
+    Date,
     /// As DateTime, with a list of constants: what is no date equals no date.
     ListedDates,
     Time,
@@ -132,7 +134,19 @@ impl Comparison {
             Comparison::Bytes => ty.kind.is_binary(),
             Comparison::DateTime => matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp),
             Comparison::Time => ty.kind == TypeKind::Time,
-            Comparison::ListedDates | Comparison::Json | Comparison::Row(_) => false,
+            Comparison::Date | Comparison::ListedDates | Comparison::Json | Comparison::Row(_) => false,
+        }
+    }
+
+    /// As this comparison of the two operands, made by an operator: to it, a DATE is a day.
+    pub fn by_days(self, left: &Expr, right: &Expr) -> Comparison {
+        let is_day = |expr: &Expr| expr.ty.kind == TypeKind::Date;
+        let is_text = |expr: &Expr| class(&expr.ty) == Class::String && !is_fixed(expr);
+        match self {
+            Comparison::DateTime if is_day(left) && is_text(right) || is_text(left) && is_day(right) => {
+                Comparison::Date
+            }
+            other => other,
         }
     }
 
@@ -192,10 +206,16 @@ impl Comparison {
                 }
             },
             Comparison::Bytes => convert::to_bytes(left).as_ref().cmp(convert::to_bytes(right).as_ref()),
+            // What is no date is the zero date.
             Comparison::DateTime => {
-                // What is no date is the zero date.
                 let date = |value| Ok::<_, SqlError>(convert::to_datetime(value, ctx)?.unwrap_or(Date::ZERO.into()));
                 date(left)?.cmp(&date(right)?)
+            }
+            Comparison::Date => {
+                let day = |value| {
+                    Ok::<_, SqlError>(convert::to_datetime(value, ctx)?.map_or(Date::ZERO, |moment| moment.date))
+                };
+                day(left)?.cmp(&day(right)?)
             }
             Comparison::ListedDates => match (convert::to_datetime(left, ctx)?, convert::to_datetime(right, ctx)?) {
                 (Some(a), Some(b)) => a.cmp(&b),

@@ -239,7 +239,8 @@ fn output(
                 ..
             } => {
                 let counts_or_sums_column = matches!(aggregate.args.as_slice(), [] | [ast::Expr::Column(_)]);
-                if aggregate.over.is_some() || aggregate.distinct || !counts_or_sums_column {
+                let is_plain = aggregate.over.is_none() && !aggregate.distinct && aggregate.order_by.is_empty();
+                if !is_plain || !counts_or_sums_column {
                     return Ok(None);
                 }
                 let mut scope = TotalScope {

@@ -210,11 +210,17 @@ mod tests {
         assert_eq!(failures_in(log), ["FAILED two: late", "    3 s, not 1 s"]);
         assert_eq!(failures_in("it was killed\n"), ["it was killed"]);
         let found = "FOUND stall: 3 s\n  SELECT 1\n   worst stall: 3.00\n1 passed, 1 failed\n";
-        assert_eq!(failures_in(found), ["FOUND stall: 3 s", "  SELECT 1", "   worst stall: 3.00"]);
+        assert_eq!(
+            failures_in(found),
+            ["FOUND stall: 3 s", "  SELECT 1", "   worst stall: 3.00"]
+        );
         let planted = "lock: found (it is not held), seed 1: bank is broken\nlog: NOT FOUND by 61 seeds\n";
         assert_eq!(failures_in(planted), ["log: NOT FOUND by 61 seeds"]);
         let parts = "sql: a.test: 7 passed, 0 failed\nsql: c.test: 7 passed, 1 failed\n  c.test:12\n    SELECT 1\nsql: b.test: 7 passed, 0 failed\n";
-        assert_eq!(failures_in(parts), ["sql: c.test: 7 passed, 1 failed", "  c.test:12", "    SELECT 1"]);
+        assert_eq!(
+            failures_in(parts),
+            ["sql: c.test: 7 passed, 1 failed", "  c.test:12", "    SELECT 1"]
+        );
         let many = "FAILED\n".repeat(FAILURE_LINES * 3);
         assert_eq!(failures_in(&many).len(), FAILURE_LINES);
         assert!(failures_in("").is_empty());

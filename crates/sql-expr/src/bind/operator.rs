@@ -166,6 +166,7 @@ impl Binder<'_> {
     /// `left op right` as a condition.
     pub fn comparison(&self, op: CompareOp, left: Expr, right: Expr) -> SqlResult<Expr> {
         let (how, left, right) = self.unify(left, right, op.symbol())?;
+        let how = how.by_days(&left, &right);
         let nullable = op != CompareOp::NullSafeEq && (nullable(&left) || nullable(&right));
         Ok(Expr::boolean(
             ExprKind::Compare(Box::new(Compare { op, how, left, right })),
@@ -290,7 +291,10 @@ impl Binder<'_> {
                 continue;
             }
             let (how, left, item) = match &several {
-                None => self.unify(operand.clone(), item, operation)?,
+                None => {
+                    let (how, left, item) = self.unify(operand.clone(), item, operation)?;
+                    (how.by_days(&left, &item), left, item)
+                }
                 Some(list) => list.unify(operand.clone(), item, operation, self.connection(), &self.ctx)?,
             };
             // A hex literal before IN becomes a number for numbers only; keep it as it is otherwise. A date is one for all items.

@@ -358,7 +358,7 @@ fn of_date(args: &Args<'_>, part: impl Fn(Date) -> Option<i64>) -> SqlResult<Val
 }
 
 /// The first argument as a date of the calendar with its time; others are NULL with warning 1292.
-fn real_datetime(args: &Args<'_>, arg: usize) -> SqlResult<Option<DateTime>> {
+pub(super) fn real_datetime(args: &Args<'_>, arg: usize) -> SqlResult<Option<DateTime>> {
     let Some(datetime) = args.datetime(arg)? else {
         return Ok(None);
     };

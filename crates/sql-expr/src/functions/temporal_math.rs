@@ -9,7 +9,7 @@ use types::time::{
 use types::{SqlResult, SqlType, TypeKind, Value};
 
 use super::args::{Args, Inference};
-use super::temporal::{fraction_digits, out_of_range, reads_as_date, real_date, time_digits, unit};
+use super::temporal::{fraction_digits, out_of_range, reads_as_date, real_date, real_datetime, time_digits, unit};
 use super::{Function, between, exactly};
 use crate::{Expr, ExprKind, arithmetic, convert};
 
@@ -436,12 +436,11 @@ fn timediff(args: &Args<'_>) -> SqlResult<Value> {
 /// `TIMESTAMPDIFF(unit, from, to)`
 fn difference(args: &Args<'_>) -> SqlResult<Value> {
     let unit = unit(args.value(0))?;
-    match (args.datetime(1)?, args.datetime(2)?) {
-        (Some(from), Some(to)) if !from.date.is_zero() && !to.date.is_zero() => {
-            Ok(Value::Int(timestamp_diff(unit, from, to)))
-        }
-        _ => Ok(Value::Null),
-    }
+    let Some(from) = real_datetime(args, 1)? else {
+        return Ok(Value::Null);
+    };
+    let to = real_datetime(args, 2)?;
+    Ok(to.map_or(Value::Null, |to| Value::Int(timestamp_diff(unit, from, to))))
 }
 
 /// Two digits are a year near 2000.

@@ -9,6 +9,8 @@ use crate::expr::sql_mode::SqlMode;
 #[derive(Debug, Default)]
 pub struct Lenience {
     is_lenient: bool,
+    /// Whether an engine that there is not is an error, and not replaced by InnoDB.
+    wants_the_engine: bool,
     pub warnings: Warnings,
 }
 
@@ -16,6 +18,7 @@ impl Lenience {
     pub fn under(mode: SqlMode) -> Lenience {
         Lenience {
             is_lenient: !mode.is_strict(),
+            wants_the_engine: mode.has(SqlMode::NO_ENGINE_SUBSTITUTION),
             warnings: Warnings::default(),
         }
     }
@@ -26,6 +29,21 @@ impl Lenience {
             return Err(error);
         }
         self.warnings.warn(error);
+        Ok(())
+    }
+
+    /// `ENGINE = name` of a table that is made: all engines that MySQL has are this one. 1286 of others, or a warning of it and 1266.
+    pub fn engine(&mut self, name: &str, table: &str) -> SqlResult<()> {
+        if is_engine(name) {
+            return Ok(());
+        }
+        let unknown = SqlError::new(ErrorKind::UnknownStorageEngine, &[&name]);
+        if self.wants_the_engine {
+            return Err(unknown);
+        }
+        self.warnings.warn(unknown);
+        self.warnings
+            .warn(SqlError::new(ErrorKind::WarnUsingOtherHandler, &[&"InnoDB", &table]));
         Ok(())
     }
 
@@ -81,4 +99,26 @@ impl Lenience {
             .warn(SqlError::new(ErrorKind::BlobCantHaveDefault, &[&name]));
         true
     }
+}
+
+/// The engines of MySQL beside InnoDB, as SHOW ENGINES names them.
+const OTHER_ENGINES: [&str; 9] = [
+    "ARCHIVE",
+    "BLACKHOLE",
+    "CSV",
+    "FEDERATED",
+    "MEMORY",
+    "MRG_MYISAM",
+    "MyISAM",
+    "NDBCLUSTER",
+    "PERFORMANCE_SCHEMA",
+];
+
+/// What else they may be called.
+const ENGINE_ALIASES: [&str; 4] = ["DEFAULT", "HEAP", "MERGE", "NDB"];
+
+/// Whether MySQL has an engine of this name.
+pub fn is_engine(name: &str) -> bool {
+    let is = |engine: &&str| name.eq_ignore_ascii_case(engine);
+    is(&"InnoDB") || OTHER_ENGINES.iter().chain(&ENGINE_ALIASES).any(|engine| is(engine))
 }

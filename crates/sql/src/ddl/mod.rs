@@ -49,6 +49,7 @@ pub(crate) use locks::{EVERYTHING, ObjectLocks, name_key, runtime};
 
 pub use crate::plan::column_type::column_type;
 pub use crate::plan::columns::constant_default;
+pub use lenient::is_engine;
 pub use table_def::{TableBuilder, TableOptions, check_name, table_def, table_options};
 
 /// A change of the schema in the making.

@@ -136,6 +136,7 @@ pub fn table_options(written: &[TableOption], table: &str, lenience: &mut Lenien
                 return Err(SqlError::not_supported("ENCRYPTION"));
             }
             TableOption::Storage(ast::ColumnStorage::Disk) => return Err(SqlError::not_supported("STORAGE DISK")),
+            TableOption::Engine(name) => lenience.engine(name, table)?,
             TableOption::StartTransaction => return Err(SqlError::not_supported("START TRANSACTION")),
             TableOption::RowFormat(format) if *format != ast::RowFormat::Default => {
                 options
@@ -198,6 +199,8 @@ pub struct TableBuilder {
     pub lenience: Lenience,
     /// The highest number in a name that was made for a check.
     checks_named: u64,
+    /// Columns whose definition says NULL.
+    said_null: Vec<String>,
 }
 
 impl TableBuilder {
@@ -208,6 +211,7 @@ impl TableBuilder {
             defaults: rules_of_defaults(mode),
             lenience: Lenience::under(mode),
             checks_named: 0,
+            said_null: Vec::new(),
         }
     }
 
@@ -294,6 +298,9 @@ impl TableBuilder {
         let nullable = written.nullable.unwrap_or(true) && !written.primary_key;
         if written.primary_key && written.nullable == Some(true) {
             return Err(ErrorKind::PrimaryCantHaveNull.into());
+        }
+        if written.nullable == Some(true) {
+            self.said_null.push(name.to_owned());
         }
         ty.nullable = nullable;
         let auto_increment = written.auto_increment;
@@ -489,7 +496,8 @@ impl TableBuilder {
             }
             for part in &parts {
                 let column = &mut self.def.columns[part.column];
-                if column.nullable && column.default == Some(ColumnDefault::Null) {
+                let is_meant = column.default == Some(ColumnDefault::Null) || self.said_null.contains(&column.name);
+                if column.nullable && is_meant {
                     return Err(ErrorKind::PrimaryCantHaveNull.into());
                 }
                 column.nullable = false;

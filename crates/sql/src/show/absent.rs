@@ -4,6 +4,8 @@
 use parser::ast::{EngineInfo, Ident, Show};
 use types::{ErrorKind, SqlError, SqlResult};
 
+use crate::ddl::is_engine;
+
 /// The columns of an answer without rows, or MySQL's error; `None`: another SHOW.
 pub(super) fn columns_of(show: &Show) -> SqlResult<Option<Vec<&'static str>>> {
     const EVENTS: [&str; 6] = ["Log_name", "Pos", "Event_type", "Server_id", "End_log_pos", "Info"];
@@ -41,21 +43,10 @@ pub(super) fn columns_of(show: &Show) -> SqlResult<Option<Vec<&'static str>>> {
 
 /// Whether an engine has nothing to tell. 1286 where MySQL has none of that name.
 fn is_silent(name: Option<&Ident>, what: EngineInfo) -> SqlResult<bool> {
-    const OTHERS: [&str; 9] = [
-        "ARCHIVE",
-        "BLACKHOLE",
-        "CSV",
-        "FEDERATED",
-        "MEMORY",
-        "MRG_MYISAM",
-        "MyISAM",
-        "NDBCLUSTER",
-        "PERFORMANCE_SCHEMA",
-    ];
     match name {
         None => Ok(what != EngineInfo::Status),
         Some(name) if name.is("InnoDB") => Ok(what != EngineInfo::Status),
-        Some(name) if OTHERS.iter().any(|other| name.is(other)) => Ok(true),
+        Some(name) if is_engine(name) => Ok(true),
         Some(name) => Err(SqlError::new(ErrorKind::UnknownStorageEngine, &[&name.as_str()])),
     }
 }

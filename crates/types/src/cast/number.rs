@@ -80,11 +80,7 @@ pub fn to_decimal(value: ValueRef<'_>, warnings: &mut Warnings) -> Decimal {
     match value {
         ValueRef::Int(v) => v.into(),
         ValueRef::UInt(v) => v.into(),
-        ValueRef::Float(v) => double_to_decimal(
-            crate::number::float_to_string(v).parse().unwrap_or(0.0),
-            value,
-            warnings,
-        ),
+        ValueRef::Float(v) => double_to_decimal(f64::from(v), value, warnings),
         ValueRef::Double(v) => double_to_decimal(v, value, warnings),
         ValueRef::Decimal(v) => v,
         ValueRef::Str(_) | ValueRef::Bytes(_) => {

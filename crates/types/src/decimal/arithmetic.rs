@@ -84,9 +84,9 @@ impl Decimal {
         self.div_to_scale(other, (self.scale + increment).min(MAX_SCALE))
     }
 
-    /// Division with the digits that MySQL keeps beyond the printed scale: it computes in groups of nine digits and cuts there,
-    /// so that `(1/3)*3` is 1.0000 and `CAST(1/3 AS DECIMAL(20,10))` is 0.3333333330. Whoever uses this prints at the type's
-    /// scale, the dividend's plus `increment`.
+    /// Division with the digits that MySQL keeps of an average beyond the printed scale: it computes in groups of nine digits
+    /// and cuts there, so that `AVG(x) * 3` of 1, 0 and 0 is 1.0000. Whoever uses this prints at the type's scale, the
+    /// dividend's plus `increment`.
     pub fn div_extended(self, other: Decimal, increment: u8) -> Result<Option<Decimal>, Overflow> {
         let whole_groups = |scale: u8| scale.div_ceil(9) * 9;
         let (groups1, groups2) = (whole_groups(self.scale), whole_groups(other.scale));

@@ -267,6 +267,7 @@ errors! {
     UnknownCollation = 1273 "HY000" "Unknown collation: '%'";
     BadFtColumn = 1283 "HY000" "Column '%' cannot be part of FULLTEXT index";
     WrongNameForIndex = 1280 "42000" "Incorrect index name '%'";
+    WarnUsingOtherHandler = 1266 "HY000" "Using storage engine % for table '%'";
     UnknownStorageEngine = 1286 "42000" "Unknown storage engine '%'";
     DeprecatedSyntax = 1287 "HY000" "'%' is deprecated and will be removed in a future release. Please use % instead";
     NonUpdatableTable = 1288 "HY000" "The target table % of the % is not updatable";

@@ -363,7 +363,8 @@ impl Time {
         let after_first = cursor.at;
         let blanks = cursor.skip_while(|b| b.is_ascii_whitespace());
         let (days, hours, minutes, seconds);
-        if blanks > 0 && cursor.peek_is_digit(0) {
+        // As MySQL reads it: a single digit at the very end is not the hours behind the days.
+        if blanks > 0 && cursor.peek_is_digit(0) && cursor.text.len() - cursor.at > 1 {
             days = first;
             hours = cursor.digits(usize::MAX).0;
             (minutes, seconds) = cursor.minutes_and_seconds();
