@@ -45,6 +45,8 @@ pub struct StatementSettings {
     pub lock_wait_timeout: Duration,
     /// `lock_wait_timeout`
     pub metadata_lock_wait_timeout: Duration,
+    /// Decimals are given with the digits that they were computed with, not with those of their types: for user variables.
+    pub exact_values: bool,
 }
 
 /// The server's own tables, as a session may see them.

@@ -334,8 +334,12 @@ fn decimal(
         ArithmeticOp::Add => a.checked_add(b).map_err(out_of_range)?,
         ArithmeticOp::Sub => a.checked_sub(b).map_err(out_of_range)?,
         ArithmeticOp::Mul => a.checked_mul(b).map_err(out_of_range)?,
-        // A quotient has the digits of its type and no others: `1 / 3 * 3` is 0.9999.
-        ArithmeticOp::Div => match a.div_to_scale(b, ty.decimals).map_err(out_of_range)? {
+        // A quotient has the digits of its type and no others: `1 / 3 * 3` is 0.9999. Of a variable, whose type has all digits that there
+        // are, it has those that are computed.
+        ArithmeticOp::Div => match a
+            .quotient(b, ctx.settings.div_precision_increment, ty.decimals)
+            .map_err(out_of_range)?
+        {
             Some(quotient) => quotient,
             None => {
                 ctx.division_by_zero()?;

@@ -17,7 +17,8 @@ use super::{
 
 impl Expr {
     /// The value for this row, as a client sees it. As [`eval`](Self::eval), but what IF and CASE choose has the digits of its branch:
-    /// `IF(1, 1, 1.50)` prints as 1, and as 1.00 once it was stored, grouped, sorted out or computed with.
+    /// `IF(1, 1, 1.50)` prints as 1, and as 1.00 once it was stored, grouped, sorted out or computed with. (A user variable has its own
+    /// digits everywhere, and its type has thirty.)
     pub fn eval_shown(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
         if self.ty.kind != TypeKind::Decimal || !self.is_choice() {
             return self.eval(row, ctx);
@@ -33,6 +34,12 @@ impl Expr {
     /// The value for this row, of the expression's type.
     pub fn eval(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
         let value = self.eval_exact(row, ctx)?;
+        if matches!(
+            self.kind,
+            ExprKind::UserVariable { .. } | ExprKind::AssignUserVariable { .. }
+        ) {
+            return Ok(value);
+        }
         match value {
             // Division keeps digits beyond those of its type for the operators around it; here they end.
             Value::Decimal(number) if number.scale() != self.ty.decimals && self.ty.kind == TypeKind::Decimal => {
@@ -163,7 +170,7 @@ impl Expr {
             }
             ExprKind::AssignUserVariable { name, value } => {
                 let ty = value.ty.clone();
-                let variable = UserVariable::new(value.eval(row, ctx)?, ty);
+                let variable = UserVariable::new(value.eval_exact(row, ctx)?, ty);
                 let value = variable.value.clone();
                 ctx.services.set_user_variable(name, variable);
                 Ok(value)

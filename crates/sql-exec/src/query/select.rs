@@ -303,6 +303,8 @@ impl<'p, 'c, 'e, 'f> Output<'p, 'c, 'e, 'f> {
                 Value::Null
             } else if *stored {
                 item.eval(wide, self.ctx)?
+            } else if self.ctx.runtime.settings.exact_values {
+                item.eval_exact(wide, self.ctx)?
             } else {
                 item.eval_shown(wide, self.ctx)?
             };

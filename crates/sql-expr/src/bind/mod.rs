@@ -240,6 +240,11 @@ impl<'a> Binder<'a> {
             types::TypeKind::Null => Coercibility::Ignorable,
             _ => Coercibility::of_column(&ty),
         };
+        // A DECIMAL may have any digits by the time that it is read.
+        let ty = match ty.kind {
+            types::TypeKind::Decimal => SqlType::decimal(types::decimal::MAX_PRECISION, types::decimal::MAX_SCALE),
+            _ => ty,
+        };
         let ty = SqlType { nullable: true, ..ty };
         Expr {
             kind: ExprKind::UserVariable {

@@ -411,6 +411,7 @@ impl Session {
         let mut variables = self.variables.clone();
         // The statement's.
         variables.settings.insert_id = None;
+        variables.settings.exact_values = false;
         Session {
             engine: self.engine.clone(),
             options: self.options.clone(),

@@ -328,9 +328,12 @@ impl Session {
     ) -> SqlResult<UserVariable> {
         let select = crate::plan::query::select_of(tree);
         let mut rows = BufferedRows::default();
-        self.without_client_limit(|session| {
+        self.variables.settings.exact_values = true;
+        let ran = self.without_client_limit(|session| {
             session.query_or_change(&select, None, parameters, ServerStatus::default(), host, &mut rows)
-        })?;
+        });
+        self.variables.settings.exact_values = false;
+        ran?;
         let value = if rows.is_empty() {
             Value::Null
         } else {

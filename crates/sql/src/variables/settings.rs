@@ -78,6 +78,8 @@ pub struct Settings {
     pub insert_id: Option<u64>,
     /// `SET timestamp = …`: what NOW() returns, in seconds.
     pub fixed_timestamp: Option<f64>,
+    /// What is computed is for a user variable.
+    pub exact_values: bool,
 }
 
 impl Settings {
@@ -92,6 +94,7 @@ impl Settings {
             select_limit: self.select_limit,
             lock_wait_timeout: self.lock_wait_timeout,
             metadata_lock_wait_timeout: self.metadata_lock_wait_timeout,
+            exact_values: self.exact_values,
         }
     }
 }
@@ -109,6 +112,7 @@ impl Default for Settings {
             expressions: expr::Settings::default(),
             lock_wait_timeout: Duration::from_secs(50),
             metadata_lock_wait_timeout: Duration::from_secs(31_536_000),
+            exact_values: false,
             max_execution_time: None,
             query_memory_limit: 0,
             client_charset: CharsetId::UTF8MB4,

@@ -84,20 +84,35 @@ impl Decimal {
         self.div_to_scale(other, (self.scale + increment).min(MAX_SCALE))
     }
 
-    /// Division with the digits that MySQL keeps of an average beyond the printed scale: it computes in groups of nine digits
-    /// and cuts there, so that `AVG(x) * 3` of 1, 0 and 0 is 1.0000. Whoever uses this prints at the type's scale, the
-    /// dividend's plus `increment`.
+    /// Division with the digits that MySQL keeps of an average beyond the printed scale, so that `AVG(x) * 3` of 1, 0 and 0 is
+    /// 1.0000. Whoever uses this prints at the type's scale, the dividend's plus `increment`.
     pub fn div_extended(self, other: Decimal, increment: u8) -> Result<Option<Decimal>, Overflow> {
+        self.divide(other, self.quotient_scale(other, increment), false)
+    }
+
+    /// `/` with at most `scale` digits after the point. MySQL cuts a quotient behind the last of the digits that it
+    /// [computes](Self::quotient_scale), and rounds what is left of it: `2.00000 / 3` is 0.666666666, and `2 / 3` is 0.6667.
+    pub fn quotient(self, other: Decimal, increment: u8, scale: u8) -> Result<Option<Decimal>, Overflow> {
+        let computed = self.quotient_scale(other, increment);
+        self.divide(other, scale.min(computed), scale < computed)
+    }
+
+    /// The digits after the point that MySQL computes of a quotient: whole groups of nine.
+    fn quotient_scale(self, other: Decimal, increment: u8) -> u8 {
         let whole_groups = |scale: u8| scale.div_ceil(9) * 9;
         let (groups1, groups2) = (whole_groups(self.scale), whole_groups(other.scale));
         let slack = groups1 - self.scale + groups2 - other.scale;
         let scale = whole_groups(groups1 + groups2 + increment.saturating_sub(slack));
         let printed = (self.scale + increment).min(MAX_SCALE);
-        self.div_to_scale(other, scale.clamp(printed, MAX_SCALE))
+        scale.clamp(printed, MAX_SCALE)
     }
 
     /// The quotient rounded to `scale` digits after the point. `None` for a zero divisor.
     pub fn div_to_scale(self, other: Decimal, scale: u8) -> Result<Option<Decimal>, Overflow> {
+        self.divide(other, scale, true)
+    }
+
+    fn divide(self, other: Decimal, scale: u8, rounds: bool) -> Result<Option<Decimal>, Overflow> {
         if other.is_zero() {
             return Ok(None);
         }
@@ -106,7 +121,7 @@ impl Decimal {
         let exponent = i32::from(scale) + i32::from(other.scale) - i32::from(self.scale);
         if let (Some(a), Some(b), Ok(up @ 0..=19)) = (self.small(), other.small(), u8::try_from(exponent)) {
             let (a, b) = (u128::from(a) * u128::from(pow10_u64(up)), u128::from(b));
-            let quotient = a / b + u128::from(a % b >= b - a % b);
+            let quotient = a / b + u128::from(rounds && a % b >= b - a % b);
             return Ok(Some(Decimal::pack(Wide::from_u128(quotient), scale, negative)));
         }
         let (dividend, divisor) = if exponent >= 0 {
@@ -119,7 +134,7 @@ impl Decimal {
             }
         };
         let (quotient, remainder) = wide::div_rem(dividend, divisor);
-        let up = remainder.compare(divisor.sub(remainder)).is_ge();
+        let up = rounds && remainder.compare(divisor.sub(remainder)).is_ge();
         fit(add_bit(quotient, up), scale, negative).map(Some)
     }
 
