@@ -332,7 +332,8 @@ impl Accumulator {
                     call.function,
                     AggregateFunction::StddevPop | AggregateFunction::StddevSamp
                 );
-                Value::Double(if root { variance.sqrt() } else { variance })
+                let result = if root { variance.sqrt() } else { variance };
+                super::super::arithmetic::finite(result, &|| call.to_string())?
             }
             State::Concat(concatenation) => concatenation.finish(call, ctx)?,
             State::Json(items) => finish_json(call, items)?,

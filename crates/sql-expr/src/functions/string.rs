@@ -18,9 +18,9 @@ pub const FUNCTIONS: &[Function] = &[
     Function::until("CONCAT_WS", at_least(2), infer_concat_ws, |at| at == 0, concat_ws),
     Function::strict("LEFT", exactly(2), infer_part, left),
     Function::strict("RIGHT", exactly(2), infer_part, right),
-    Function::strict("SUBSTRING", between(2, 3), infer_part, substring),
-    Function::strict("SUBSTR", between(2, 3), infer_part, substring),
-    Function::strict("MID", exactly(3), infer_part, substring),
+    Function::strict("SUBSTRING", between(2, 3), infer_substring, substring),
+    Function::strict("SUBSTR", between(2, 3), infer_substring, substring),
+    Function::strict("MID", exactly(3), infer_substring, substring),
     Function::strict("REPEAT", exactly(2), infer_repeat, repeat),
     Function::strict("SPACE", exactly(1), infer_space, space),
     Function::strict("LPAD", between(2, 3), infer_pad, lpad),
@@ -116,6 +116,29 @@ pub(super) fn infer_part(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
         _ => inference.chars(0),
     };
     Ok(inference.nullable_as_args(string_type(chars, collation)))
+}
+
+/// As [`infer_part`]; constants say how much of it there may be.
+fn infer_substring(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    let ty = infer_part(inference)?;
+    let mut chars = inference.chars(0);
+    if let Some(start) = inference.literal(1) {
+        chars = match convert::to_i64(start, inference.ctx)? {
+            start @ ..0 if start.unsigned_abs() > chars => 0,
+            start @ ..0 => start.unsigned_abs(),
+            start => chars.saturating_sub(start.saturating_sub(1).max(0) as u64),
+        };
+    }
+    if inference.args.len() == 3
+        && let Some(count) = inference.literal(2)
+    {
+        chars = chars.min(convert::to_i64(count, inference.ctx)?.max(0) as u64);
+    }
+    let nullable = ty.nullable;
+    Ok(SqlType {
+        nullable,
+        ..string_type(chars, ty.collation)
+    })
 }
 
 /// The offset in bytes of the character at 0-based `index`; the end, if there are fewer.

@@ -8,7 +8,7 @@ use sql_expr::scope::unknown_column;
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::index_hints;
-use super::scope::{QueryScope, TableSource, quoted_name};
+use super::scope::{QueryScope, ScopeTable, TableSource, quoted_name};
 use crate::full_text::{MAX_MATCHES, Match, check_against, index_of, relevance_type, shown as shown_search};
 
 impl QueryScope<'_, '_, '_> {
@@ -89,5 +89,22 @@ impl QueryScope<'_, '_, '_> {
         self.mark_used(slot);
         self.note_read(slot);
         Ok(Expr::column(slot, shown, relevance_type()))
+    }
+
+    /// The columns that a search looks into; none for a slot that is no search.
+    pub(super) fn searched_slots(&self, slot: usize) -> Vec<usize> {
+        let of_table = |entry: &ScopeTable| {
+            let number = (0..entry.matches.len()).find(|&number| entry.match_slot(number) == slot)?;
+            let TableSource::Base { table, .. } = &entry.source else {
+                return None;
+            };
+            let index = table
+                .def
+                .indexes
+                .iter()
+                .find(|index| index.id == entry.matches[number].index)?;
+            Some(index.parts.iter().map(|part| entry.offset + part.column).collect())
+        };
+        self.tables.iter().find_map(of_table).unwrap_or_default()
     }
 }

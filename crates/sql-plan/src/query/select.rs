@@ -600,12 +600,18 @@ fn check_distinct_order(scope: &QueryScope<'_, '_, '_>, shown: &Shown<'_>, compu
     let text = |expr: &Expr| printed_with_aggregates(expr, shown.aggregates, width);
     let alike: HashSet<String> = shown.items.iter().map(text).collect();
     let columns: HashSet<usize> = shown.items.iter().filter_map(Expr::as_column).collect();
-    let in_list = |slot| slot >= width || columns.contains(&slot);
+    // A search is known where the columns are that it looks into.
+    let unknown_of = |slot: usize| match scope.searched_slots(slot) {
+        searched if searched.is_empty() => Some(slot).filter(|slot| !columns.contains(slot)),
+        searched => searched.into_iter().find(|slot| !columns.contains(slot)),
+    };
+    let in_list = |slot| slot >= width || unknown_of(slot).is_none();
     for (at, (key, computed)) in shown.order.iter().zip(computed).enumerate() {
         if alike.contains(&text(&key.expr)) {
             continue;
         }
         if let Some(slot) = undetermined(&key.expr, &known, &in_list, Within::All(shown.windows)) {
+            let slot = unknown_of(slot).unwrap_or(slot);
             let names: [&dyn std::fmt::Display; 3] = [&(at + 1), &qualified_name(scope, slot), &"DISTINCT"];
             return Err(SqlError::new(ErrorKind::FieldInOrderNotSelect, &names));
         }

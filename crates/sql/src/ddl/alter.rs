@@ -368,10 +368,13 @@ impl Altered {
                 check: is_check,
                 enforced,
             } => {
-                let checks = &mut self.builder.def.checks;
-                let check = checks.iter_mut().find(|check| same_name(&check.name, constraint));
+                let def = &mut self.builder.def;
+                let is_other =
+                    def.foreign_key(constraint).is_some() || def.index(constraint).is_some_and(IndexDef::is_unique);
+                let check = def.checks.iter_mut().find(|check| same_name(&check.name, constraint));
                 let kind = match is_check {
                     true => ErrorKind::CheckConstraintNotFound,
+                    false if is_other => ErrorKind::AlterConstraintEnforcementNotSupported,
                     false => ErrorKind::ConstraintNotFound,
                 };
                 let missing = || SqlError::new(kind, &[&&**constraint]);

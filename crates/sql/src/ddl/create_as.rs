@@ -243,18 +243,16 @@ fn column_of(catalog: &Catalog, selected: &ResultColumn) -> ColumnDef {
 
 /// Digits up to which the integers of an expression fit an INT column.
 const INT_DIGITS: u32 = 9;
-/// Characters of the longest VARCHAR whose bytes fit a row.
-const MAX_VARCHAR_BYTES: u64 = 65_532;
+/// Characters of the longest expression that becomes a VARCHAR, and bytes of a VARBINARY; those of longer ones are a TEXT or BLOB.
+const MAX_VARCHAR: u32 = 512;
 
 /// The type of a column that keeps an expression's values.
 pub(super) fn stored_type(ty: &SqlType) -> SqlType {
     let bytes = u64::from(ty.length) * u64::from(ty.charset().max_bytes_per_char());
-    let long_kind = |short: TypeKind, kinds: [TypeKind; 3]| {
-        let sizes = [(MAX_VARCHAR_BYTES, short), (65_535, kinds[0]), (16_777_215, kinds[1])];
-        sizes
-            .into_iter()
-            .find(|(most, _)| bytes <= *most)
-            .map_or(kinds[2], |(_, kind)| kind)
+    let long_kind = |short: TypeKind, kinds: [TypeKind; 2]| match bytes {
+        _ if ty.length <= MAX_VARCHAR => short,
+        ..=65_535 => kinds[0],
+        _ => kinds[1],
     };
     match ty.kind {
         TypeKind::Null => SqlType {
@@ -266,17 +264,11 @@ pub(super) fn stored_type(ty: &SqlType) -> SqlType {
             ..ty.clone()
         },
         TypeKind::VarChar => {
-            let kind = long_kind(
-                TypeKind::VarChar,
-                [TypeKind::Text, TypeKind::MediumText, TypeKind::LongText],
-            );
+            let kind = long_kind(TypeKind::VarChar, [TypeKind::Text, TypeKind::LongText]);
             SqlType { kind, ..ty.clone() }
         }
         TypeKind::VarBinary => {
-            let kind = long_kind(
-                TypeKind::VarBinary,
-                [TypeKind::Blob, TypeKind::MediumBlob, TypeKind::LongBlob],
-            );
+            let kind = long_kind(TypeKind::VarBinary, [TypeKind::Blob, TypeKind::LongBlob]);
             SqlType { kind, ..ty.clone() }
         }
         _ => ty.clone(),

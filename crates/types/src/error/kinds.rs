@@ -597,6 +597,7 @@ errors! {
     DefaultAsValGenerated = 3773 "HY000" "DEFAULT function cannot be used with default value expressions";
     TooLongValueForType = 3505 "HY000" "Too long enumeration/set value for column %.";
     MultipleConstraintsWithName = 3939 "HY000" "Table has multiple constraints with the name '%'. Please use constraint specific '%' clause.";
+    AlterConstraintEnforcementNotSupported = 3941 "HY000" "Altering constraint enforcement is not supported for the constraint '%'. Enforcement state alter is not supported for the PRIMARY, UNIQUE and FOREIGN KEY type constraints.";
     ConstraintNotFound = 3940 "HY000" "Constraint '%' does not exist.";
     FunctionalIndexOnJson = 3753 "42000" "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";
     FunctionalIndexRefAutoIncrement = 3754 "HY000" "Functional index '%' cannot refer to an auto-increment column.";
