@@ -230,11 +230,14 @@ impl Session {
         let zone = &self.variables.settings.expressions.time_zone;
         let local = local_of(&value).and_then(|local| zone.to_unix(local.truncate(0)));
         match local {
-            Some(at) if at.micros > 0 => Ok(at.micros),
+            Some(at) if (1..=LATEST_MICROS).contains(&at.micros) => Ok(at.micros),
             _ => Err(SqlError::new(ErrorKind::WrongValue, &[&clause, &value.to_string()])),
         }
     }
 }
+
+/// 3001-01-18 23:59:59 UTC: no event of MySQL's is later.
+const LATEST_MICROS: i64 = 32_536_771_199_000_000;
 
 fn local_of(value: &Value) -> Option<DateTime> {
     const REAL: DateRules = DateRules {

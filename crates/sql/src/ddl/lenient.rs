@@ -120,5 +120,5 @@ const ENGINE_ALIASES: [&str; 4] = ["DEFAULT", "HEAP", "MERGE", "NDB"];
 /// Whether MySQL has an engine of this name.
 pub fn is_engine(name: &str) -> bool {
     let is = |engine: &&str| name.eq_ignore_ascii_case(engine);
-    is(&"InnoDB") || OTHER_ENGINES.iter().chain(&ENGINE_ALIASES).any(|engine| is(engine))
+    is(&"InnoDB") || OTHER_ENGINES.iter().chain(&ENGINE_ALIASES).any(is)
 }
