@@ -538,7 +538,10 @@ pub fn plan_insert_source(
         if width.is_some_and(|width| plan.shape.columns.len() != width) {
             return Err(SqlError::new(ErrorKind::WrongValueCountOnRow, &[&1]));
         }
-        let reads_target = plan.read_tables().iter().any(|table| table.id() == into.id());
+        // A subquery that reads it must not meet the new rows either.
+        let is_target = |table: &Arc<Table>| table.id() == into.id();
+        let reads_target =
+            planner.uses.borrow().tables.iter().any(is_target) || plan.read_tables().iter().any(is_target);
         Ok(Box::new(SourceQuery {
             plan,
             reads_target,
