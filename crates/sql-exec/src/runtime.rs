@@ -11,7 +11,7 @@ use sql_api::host::{Host, WaitEnd};
 use sql_expr::{EvalContext, Expr, Subquery};
 use sql_plan::access::{AccessPath, KeyRanges};
 use sql_plan::errors::{StatementError, interrupted};
-use sql_plan::query::DerivedSource;
+use sql_plan::query::{DerivedSource, Lookup};
 use sql_plan::table::Table;
 use sql_plan::{LockedTables, VirtualTable};
 use store::{LockKey, LockMode, MemoryBudget, MemoryUse, Reservation, Timestamp};
@@ -20,7 +20,7 @@ use types::{ErrorKind, IndexId, SqlError, SqlResult, Value};
 
 use crate::full_text::Ranking;
 use crate::measure::Measures;
-use crate::query::{HashTable, KeptRows, Rows};
+use crate::query::{Found, HashTable, KeptRows, Memo, Rows};
 
 /// The lock of all definitions together.
 pub const EVERYTHING: LockKey<'static> = LockKey::Name(b"everything");
@@ -118,7 +118,17 @@ struct Kept {
     rows: RefCell<HashMap<usize, Rc<KeptRows>>>,
     tables: RefCell<HashMap<usize, Rc<HashTable>>>,
     working: RefCell<HashMap<usize, Rc<KeptRows>>>,
+    lookups: RefCell<HashMap<usize, Looked>>,
+    memos: RefCell<HashMap<usize, Rc<RefCell<Memo>>>>,
     rankings: RefCell<HashMap<usize, Rc<Ranking>>>,
+}
+
+/// What has become of a correlated query that may be looked up.
+#[derive(Clone)]
+enum Looked {
+    /// It was run so often.
+    Not(u64),
+    In(Rc<Found>),
 }
 
 /// Whether a row was locked.
@@ -256,6 +266,41 @@ impl<'a> Runtime<'a> {
         at_first_use(&self.kept.tables, place, || build().map(Rc::new))
     }
 
+    /// What a correlated query is looked up in, read as soon as that pays; `None` before, and where there is no memory for it.
+    pub fn lookup_table(
+        &self,
+        place: usize,
+        lookup: &Lookup,
+        read: impl FnOnce() -> SqlResult<Found>,
+    ) -> SqlResult<Option<Rc<Found>>> {
+        let looked = match self.kept.lookups.borrow_mut().entry(place).or_insert(Looked::Not(0)) {
+            Looked::Not(runs) if !lookup.pays_after(*runs) => {
+                *runs += 1;
+                return Ok(None);
+            }
+            Looked::Not(_) => None,
+            Looked::In(found) => Some(found.clone()),
+        };
+        let found = match looked {
+            Some(found) => found,
+            None => {
+                let found = Rc::new(read()?);
+                self.kept.lookups.borrow_mut().insert(place, Looked::In(found.clone()));
+                found
+            }
+        };
+        Ok((!found.is_too_large()).then_some(found))
+    }
+
+    /// What was computed of a correlated query so far.
+    pub fn memo(&self, place: usize, new: impl FnOnce() -> Memo) -> Rc<RefCell<Memo>> {
+        let mut memos = self.kept.memos.borrow_mut();
+        memos
+            .entry(place)
+            .or_insert_with(|| Rc::new(RefCell::new(new())))
+            .clone()
+    }
+
     /// What a search has found, which runs at the first use.
     pub fn ranking(&self, place: usize, search: impl FnOnce() -> SqlResult<Ranking>) -> SqlResult<Rc<Ranking>> {
         at_first_use(&self.kept.rankings, place, || search().map(Rc::new))
@@ -296,6 +341,8 @@ impl<'a> Runtime<'a> {
         self.kept.values.take();
         self.kept.rows.take();
         self.kept.tables.take();
+        self.kept.lookups.take();
+        self.kept.memos.take();
     }
 
     /// Forgets the rows of one derived table: the row that they depend on has changed.

@@ -406,11 +406,11 @@ pub struct HashTable {
     /// Of a correlated subquery, which can do without: it would read its table for every row of the query around it.
     is_optional: bool,
     /// There was no memory for it; it is empty.
-    is_too_large: bool,
+    pub(super) is_too_large: bool,
 }
 
 impl HashTable {
-    fn new(ctx: &QueryContext<'_>) -> HashTable {
+    pub(super) fn new(ctx: &QueryContext<'_>) -> HashTable {
         HashTable {
             rows: Map::new(),
             memory: ctx.runtime.query_memory(),
@@ -422,7 +422,7 @@ impl HashTable {
     }
 
     /// What became of it when its rows had been read.
-    fn complete(self, read: SqlResult<()>) -> SqlResult<HashTable> {
+    pub(super) fn complete(self, read: SqlResult<()>) -> SqlResult<HashTable> {
         match (self.is_too_large, read) {
             (true, Err(error)) if error.kind() == ErrorKind::OutOfSortMemory => Ok(HashTable {
                 rows: Map::new(),
@@ -452,7 +452,13 @@ impl HashTable {
         Ok(())
     }
 
-    fn add(&mut self, hash: &HashKey, row: &[Value], ctx: &QueryContext<'_>, kept: Box<[Value]>) -> SqlResult<()> {
+    pub(super) fn add(
+        &mut self,
+        hash: &HashKey,
+        row: &[Value],
+        ctx: &QueryContext<'_>,
+        kept: Box<[Value]>,
+    ) -> SqlResult<()> {
         if let Some(key) = hash_of(&hash.build, &hash.how, row, ctx)? {
             self.look_at_memory(key.len() + row_bytes(&kept) + 48)?;
             self.rows.or_insert_with(key, Stepwise::default).push(kept);
@@ -460,7 +466,23 @@ impl HashTable {
         Ok(())
     }
 
-    fn find(&self, hash: &HashKey, row: &[Value], ctx: &QueryContext<'_>) -> SqlResult<Option<&[Box<[Value]>]>> {
+    /// As [`add`](Self::add), where one row stands for all that are equal.
+    pub(super) fn add_once(&mut self, hash: &HashKey, row: &[Value], ctx: &QueryContext<'_>) -> SqlResult<()> {
+        if let Some(key) = hash_of(&hash.build, &hash.how, row, ctx)?
+            && !self.rows.contains_key(&key)
+        {
+            self.look_at_memory(key.len() + row_bytes(&[]) + 48)?;
+            self.rows.or_insert_with(key, Stepwise::default).push(Box::default());
+        }
+        Ok(())
+    }
+
+    pub(super) fn find(
+        &self,
+        hash: &HashKey,
+        row: &[Value],
+        ctx: &QueryContext<'_>,
+    ) -> SqlResult<Option<&[Box<[Value]>]>> {
         let key = hash_of(&hash.probe, &hash.how, row, ctx)?;
         Ok(key.and_then(|key| self.rows.get(&key)).map(|rows| rows.as_slice()))
     }

@@ -3,15 +3,17 @@
 //! Rows are pushed: each stage gives its rows to the next one, which may break off (LIMIT, EXISTS). Stages that have to see
 //! everything first (grouping, sorting, window functions) hold their rows under the node's memory budget.
 //!
-//! * this file: whole queries, set operations, LIMIT; [`select`]: one SELECT; [`join`]: rows of the FROM clause, [`locking`]: those that are locked,
+//! * this file: whole queries, set operations, LIMIT; [`select`]: one SELECT; [`join`]: rows of the FROM clause, [`locking`]: those that are locked, [`lookup`]: those looked up for the row around a query,
 //!   [`json_table`]: those out of documents;
-//! * [`window`]: window functions; [`subquery`]: queries inside expressions;
+//! * [`window`]: window functions; [`subquery`]: queries inside expressions, [`memo`]: their rows, kept;
 //! * [`change`]: UPDATE and DELETE over several tables.
 
 mod change;
 mod join;
 mod json_table;
 mod locking;
+mod lookup;
+mod memo;
 mod select;
 mod subquery;
 mod window;
@@ -35,6 +37,8 @@ use crate::answer::Answer;
 pub use change::change_tables;
 pub use join::HashTable;
 pub use locking::is_of_a_value;
+pub use lookup::Found;
+pub use memo::Memo;
 use select::select_rows;
 pub use subquery::KeptRows;
 

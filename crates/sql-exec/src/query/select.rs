@@ -26,6 +26,9 @@ pub fn select_rows(
     wanted: Option<u64>,
     emit: &mut Emit<'_>,
 ) -> SqlResult<()> {
+    if plan.gives_existence() {
+        return input_rows(plan, ctx, &mut |_| emit(&[]));
+    }
     let mut output = Output::new(plan, ctx, wanted, emit)?;
     if !plan.windows.is_empty() {
         let mut memory = ctx.runtime.query_memory();
@@ -81,6 +84,12 @@ fn input_rows(plan: &SelectPlan, ctx: &QueryContext<'_>, next: &mut Emit<'_>) ->
         }
         return Ok(());
     };
+    if let Some(lookup) = &plan.lookup
+        && let Some(found) = super::lookup::table(plan, lookup, ctx)?
+    {
+        let _complete = found.each(lookup, &mut row, ctx, &mut |row| next(row))?;
+        return Ok(());
+    }
     let _complete = join_rows(join, &mut row, ctx, &mut |row| match pass(&plan.filter, row, ctx)? {
         true => next(row),
         false => Ok(ControlFlow::Continue(())),

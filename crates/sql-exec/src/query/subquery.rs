@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use governor::stepwise::Set;
-use sql_expr::{Comparison, EvalContext, Subquery, SubqueryRunner};
+use sql_expr::{Comparison, EvalContext, Expr, Subquery, SubqueryRunner};
 use sql_plan::query::SubqueryPlan;
 use types::{SqlError, SqlResult, Value};
 
+use super::memo::{Memo, key_of as memo_key};
 use super::{QueryContext, Rows, collect};
 use crate::runtime::Runtime;
 
@@ -70,6 +71,39 @@ fn kept(subquery: &SubqueryPlan, ctx: &QueryContext<'_>) -> SqlResult<Rc<KeptRow
     ctx.runtime.kept_rows(place, || collect(subquery.plan(), ctx))
 }
 
+/// The row of an aggregate, computed unless it was for the same values of the rows around.
+fn known_row(
+    subquery: &SubqueryPlan,
+    columns: &[Expr],
+    ctx: &QueryContext<'_>,
+    give: &mut dyn FnMut(&[Value]) -> SqlResult<ControlFlow<()>>,
+) -> SqlResult<()> {
+    let place = std::ptr::from_ref(subquery) as usize;
+    let memo = ctx.runtime.memo(place, || Memo::new(ctx));
+    if memo.borrow().is_given_up() {
+        return super::query_rows(subquery.plan(), ctx, give);
+    }
+    let key = memo_key(columns, ctx)?;
+    let known = memo.borrow_mut().find(&key).map(<[Value]>::to_vec);
+    if let Some(row) = known {
+        let _one = give(&row)?;
+        return Ok(());
+    }
+    let warned = ctx.with_warnings(|warnings| warnings.count());
+    let mut one = None;
+    super::query_rows(subquery.plan(), ctx, &mut |row| {
+        one = Some(row.to_vec());
+        give(row)
+    })?;
+    // What warns does so for each row around.
+    if let Some(row) = one
+        && ctx.with_warnings(|warnings| warnings.count()) == warned
+    {
+        memo.borrow_mut().keep(key, row);
+    }
+    Ok(())
+}
+
 impl SubqueryRunner for Runtime<'_> {
     fn call(&self, function: &dyn Subquery, args: &[Value], once: bool, ctx: &EvalContext<'_>) -> SqlResult<Value> {
         match once {
@@ -87,7 +121,10 @@ impl SubqueryRunner for Runtime<'_> {
         let subquery = planned(subquery)?;
         let ctx = QueryContext::new(self, ctx);
         if subquery.is_correlated() {
-            return super::query_rows(subquery.plan(), &ctx, row);
+            return match subquery.plan().determined_by() {
+                Some(columns) => known_row(subquery, columns, &ctx, row),
+                None => super::query_rows(subquery.plan(), &ctx, row),
+            };
         }
         let kept = kept(subquery, &ctx)?;
         for kept_row in kept.iter() {

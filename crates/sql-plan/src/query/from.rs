@@ -22,7 +22,7 @@ use crate::planner::Planner;
 use crate::table::Table;
 
 /// Joins as they are written, RIGHT turned into LEFT.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum FromTree {
     /// A table of the scope.
     Table(usize),
@@ -56,6 +56,11 @@ impl FromTree {
 
     /// Moves the constant conditions of inner joins to those of WHERE: where one is false no row is looked at.
     pub fn take_constants(&mut self, conditions: &mut Vec<Expr>) {
+        self.take_conditions(conditions, &Expr::is_constant);
+    }
+
+    /// Moves such conditions of inner joins to those of WHERE.
+    pub fn take_conditions(&mut self, conditions: &mut Vec<Expr>, is_such: &dyn Fn(&Expr) -> bool) {
         governor::pause();
         if let FromTree::Inner {
             children,
@@ -63,8 +68,9 @@ impl FromTree {
             ..
         } = self
         {
-            conditions.extend(on.extract_if(.., |condition| condition.is_constant()));
-            children.iter_mut().for_each(|child| child.take_constants(conditions));
+            conditions.extend(on.extract_if(.., |condition| is_such(condition)));
+            let children = children.iter_mut();
+            children.for_each(|child| child.take_conditions(conditions, is_such));
         }
     }
 
@@ -100,19 +106,24 @@ impl FromTree {
 
     /// Adds every condition of the join, those of outer joins as well.
     pub fn add_conditions(&self, all: &mut Vec<Expr>) {
+        self.visit_conditions(&mut |condition| all.push(condition.clone()));
+    }
+
+    /// Shows every condition of the join, those of outer joins as well.
+    pub fn visit_conditions(&self, visit: &mut dyn FnMut(&Expr)) {
         governor::pause();
         match self {
             FromTree::Table(_) => {}
             FromTree::Inner {
                 children, conditions, ..
             } => {
-                all.extend(conditions.iter().cloned());
-                children.iter().for_each(|child| child.add_conditions(all));
+                conditions.iter().for_each(&mut *visit);
+                children.iter().for_each(|child| child.visit_conditions(visit));
             }
             FromTree::Left { left, right, on } => {
-                all.extend(on.iter().cloned());
-                left.add_conditions(all);
-                right.add_conditions(all);
+                on.iter().for_each(&mut *visit);
+                left.visit_conditions(visit);
+                right.visit_conditions(visit);
             }
         }
     }

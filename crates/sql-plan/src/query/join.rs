@@ -3,7 +3,7 @@
 //! A condition is checked as soon as all its columns have values. The right side of a LEFT JOIN is planned on its own, behind its left
 //! side. A table without a usable index under an equality becomes the hashed side of a hash join.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -143,6 +143,21 @@ impl Join {
                 sides.iter().for_each(|side| side.visit_tables(seen, visit));
             }
             Join::Filter { join, .. } => join.visit_tables(seen, visit),
+        }
+    }
+}
+
+impl Join {
+    /// Adds the slots of all that its tables fill.
+    pub fn add_filled_slots(&self, slots: &mut BTreeSet<usize>) {
+        governor::pause();
+        match self {
+            Join::Base(access) => slots.extend(access.filled_slots()),
+            Join::Derived(access) => slots.extend(access.offset..access.offset + access.width),
+            Join::Nested(sides) | Join::Left { sides, .. } => {
+                sides.iter().for_each(|side| side.add_filled_slots(slots));
+            }
+            Join::Filter { join, .. } => join.add_filled_slots(slots),
         }
     }
 }
@@ -504,7 +519,7 @@ fn flatten(children: Vec<FromTree>, pending: &mut Vec<Expr>, parts: &mut Vec<Fro
 }
 
 /// Takes the equalities out of `conditions` whose one side reads only this table and whose other side reads it not at all.
-fn hash_key(conditions: &mut Vec<Expr>, slots: &Range<usize>) -> Option<HashKey> {
+pub(super) fn hash_key(conditions: &mut Vec<Expr>, slots: &Range<usize>) -> Option<HashKey> {
     let mut key = HashKey {
         probe: Vec::new(),
         build: Vec::new(),
@@ -530,7 +545,7 @@ fn asks_around(conditions: &[Expr], slots: &Range<usize>) -> bool {
 
 /// An equality of what is known of a row of the table and what is known without it.
 pub(super) struct HashableSides<'c> {
-    build: &'c Expr,
+    pub(super) build: &'c Expr,
     pub(super) probe: &'c Expr,
     how: &'c Comparison,
 }

@@ -7,7 +7,7 @@
 //! * [`scope`]: what names mean, [`full_text`]: those in searches; [`common`]: what WITH gives names to;
 //! * [`from`]: table references into a tree of joins; [`join`]: joins and the access to each table, [`join_order`]: their order;
 //!   [`json_table`]: tables out of documents;
-//! * [`select`]: one SELECT; [`semijoin`]: IN (SELECT …) as a join, [`implied`]: what an OR says of each table, [`estimate`]: how many rows; [`dependence`]: which columns its groups determine; [`window`]: window functions,
+//! * [`select`]: one SELECT; [`semijoin`]: IN (SELECT …) as a join, [`lookup`]: correlated queries by hash tables, [`determined`]: which are computed again, [`implied`]: what an OR says of each table, [`estimate`]: how many rows; [`dependence`]: which columns its groups determine; [`window`]: window functions,
 //!   [`named_windows`]: what they are over;
 //! * [`change`]: UPDATE and DELETE over several tables;
 //! * this file: set operations, VALUES, LIMIT, subqueries.
@@ -16,6 +16,7 @@ mod aliases;
 mod change;
 mod common;
 mod dependence;
+mod determined;
 mod estimate;
 mod from;
 mod full_text;
@@ -24,6 +25,8 @@ mod join;
 mod join_order;
 mod json_table;
 mod kept_keys;
+mod locks;
+mod lookup;
 mod named_windows;
 mod outer_aggregates;
 mod read_items;
@@ -59,6 +62,7 @@ pub use from::insert_target;
 pub(crate) use from::note_table;
 pub use join::{BaseAccess, DerivedAccess, DerivedRow, DerivedSource, HashKey, Join, LockRequest};
 pub use json_table::{JsonLevel, JsonTableColumn, JsonTablePlan, OnEmpty, OnError};
+pub use lookup::Lookup;
 pub use read_items::ReadItems;
 pub use select::{Grouping, SelectPlan};
 pub use semijoin::may_join_with_query;
@@ -179,6 +183,14 @@ impl QueryPlan {
             }
             Body::Nested(query) => self.limit.is_none() && self.order.is_empty() && query.is_mergeable(),
             Body::Values(_) | Body::Set(_) => false,
+        }
+    }
+
+    /// The columns of the rows around that alone decide its one row.
+    pub fn determined_by(&self) -> Option<&[Expr]> {
+        match &self.body {
+            Body::Select(select) if self.limit.is_none() => select.determined_by.as_deref(),
+            _ => None,
         }
     }
 

@@ -65,9 +65,9 @@ impl QueryPlan {
 
     /// Only whether it has rows is asked.
     pub(super) fn note_existence(&self) {
-        if let Body::Select(select) = &self.body
-            && select.gives_row_for_row()
-        {
+        let Body::Select(select) = &self.body else { return };
+        select.note_existence();
+        if select.gives_row_for_row() {
             select.read.note(select.items.len(), std::iter::empty());
             select.narrow_sources();
         }
@@ -93,7 +93,7 @@ impl SelectPlan {
         self.from.is_some() && self.gives_row_for_row() && !self.items.iter().any(is_computed_once)
     }
 
-    fn gives_row_for_row(&self) -> bool {
+    pub(super) fn gives_row_for_row(&self) -> bool {
         self.grouping.is_none() && self.having.is_none() && self.windows.is_empty() && !self.distinct
     }
 }

@@ -5,41 +5,45 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use catalog::{IndexDef, Privileges, same_name};
-use parser::ast::{self, LockStrength, QueryBody, Select, SelectItem};
+use catalog::{IndexDef, same_name};
+use parser::ast::{self, QueryBody, Select, SelectItem};
 use sql_api::result::{ColumnFlags, ResultColumn, ResultShape};
 use sql_expr::sort::SortKey;
 use sql_expr::sql_mode::SqlMode;
 use sql_expr::{AggregateCall, Binder, Clause, Expr, ExprKind, Scope};
-use store::LockMode;
-use transaction::LockPolicy;
 use types::{ErrorKind, SqlError, SqlResult};
 
 use super::aliases::{Aliases, Beside};
 use super::common::CommonTables;
 use super::dependence::{Dependences, Facts, printed};
-use super::estimate::rows_of;
+use super::determined::determined_by;
+use super::estimate::{rows_asked, rows_of};
 use super::from::bind_from;
-use super::join::{BaseAccess, Join, JoinPlanner, LockRequest, wished_before};
+use super::join::{BaseAccess, Join, JoinPlanner, wished_before};
 use super::kept_keys::KeptKeys;
+use super::locks::table_locks;
+use super::lookup::{Lookup, Made, Untied};
 use super::named_windows::NamedWindows;
 use super::read_items::ReadItems;
 use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
-use super::scope::{BelowView, QueryScope, ScopeTable, TableSource, is_unknown_column};
+use super::scope::{QueryScope, ScopeTable, is_unknown_column};
 use super::semijoin::join_with_queries;
 use super::window::{WindowPlan, check_unused_windows, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
 use crate::access::{OrderWish, RangeSpec};
 use crate::hints::Steering;
 use crate::planner::Planner;
-use crate::table::Table;
 use crate::zero_dates::find_zero_dates;
 
 /// A SELECT over one wide row: the slots of all tables, then of aggregates, then of window functions.
 #[derive(Debug)]
 pub struct SelectPlan {
     /// None without FROM: one row without columns.
-    pub from: Option<Join>,
+    pub from: Option<Arc<Join>>,
+    /// How the rows are found without running the join for each row around, of a correlated query.
+    pub lookup: Option<Box<Lookup>>,
+    /// The columns of the rows around that alone decide its one row, of a correlated aggregate.
+    pub determined_by: Option<Vec<Expr>>,
     /// Slots of the wide row.
     pub width: usize,
     /// Conditions without columns: asked once, before anything is read.
@@ -57,6 +61,8 @@ pub struct SelectPlan {
     pub distinct: bool,
     /// Nobody asks how often a row comes.
     is_set: AtomicBool,
+    /// Nobody asks for more than whether there is a row.
+    pub(super) is_existence: AtomicBool,
     /// Empty where the first table's index gives the order.
     pub order: Vec<SortKey>,
 }
@@ -70,6 +76,10 @@ impl SelectPlan {
     /// Who reads it asks whether a row is there, not how often.
     pub(super) fn note_distinct(&self) {
         self.is_set.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_existence(&self) {
+        self.is_existence.store(true, Ordering::Relaxed);
     }
 }
 
@@ -337,9 +347,23 @@ fn plan_select(
             .and_then(|rows| rows.to_string().parse().ok()),
     };
     let locks = table_locks(scope, &query.locks)?;
+    let (mut lookup, mut determined) = (None, None);
     let (from, filter) = match tree {
         None => (None, conditions),
         Some(tree) => {
+            let made = Made {
+                items: &items,
+                grouping: grouping.as_ref(),
+                having: having.as_ref(),
+                has_windows: !windows.is_empty(),
+                leaves_out: select.options.distinct || limit.is_some(),
+            };
+            let has_locks = locks.iter().any(Option::is_some);
+            let around = constant_filter.iter().chain(&conditions);
+            let around = around.chain(order.iter().map(|key| &key.expr));
+            determined = determined_by(scope, &tree, around, has_locks, &made);
+            let untied = Untied::of(scope, &tree, &conditions, has_locks, &made);
+            let dependents = made.dependents(&tree, conditions.iter().chain(order.iter().map(|key| &key.expr)));
             let wished = !wish.columns.is_empty();
             let (join, filter) = JoinPlanner {
                 scope,
@@ -352,6 +376,10 @@ fn plan_select(
             if wished && first_table(&join).is_some_and(|access| access.path.ordered) {
                 order.clear();
             }
+            dependents.note_runs(rows_asked(&join));
+            if let Some(untied) = untied {
+                lookup = untied.plan(scope, &join)?;
+            }
             (Some(join), filter)
         }
     };
@@ -359,7 +387,9 @@ fn plan_select(
         grouping.is_table &= !reads_in_order_of(access, &grouping.keys);
     }
     let plan = SelectPlan {
-        from,
+        from: from.map(Arc::new),
+        lookup: lookup.map(Box::new),
+        determined_by: determined,
         width: window_offset + windows.len(),
         constant_filter,
         filter,
@@ -371,6 +401,7 @@ fn plan_select(
         used_beside,
         distinct: select.options.distinct,
         is_set: AtomicBool::new(false),
+        is_existence: AtomicBool::new(false),
         order,
     };
     Ok((plan, ResultShape::new(columns), dependences))
@@ -705,64 +736,6 @@ fn undetermined(
         }
         _ => found,
     }
-}
-
-/// The lock of each table of the scope.
-fn table_locks(scope: &QueryScope<'_, '_, '_>, locks: &[ast::Locking]) -> SqlResult<Vec<Option<LockRequest>>> {
-    let mut requests = vec![None; scope.tables.len()];
-    for lock in locks {
-        let request = LockRequest {
-            mode: match lock.strength {
-                LockStrength::Update => LockMode::Exclusive,
-                LockStrength::Share => LockMode::Shared,
-            },
-            policy: match lock.wait {
-                ast::LockWait::Wait => LockPolicy::Wait,
-                ast::LockWait::NoWait => LockPolicy::NoWait,
-                ast::LockWait::SkipLocked => LockPolicy::SkipLocked,
-            },
-        };
-        for name in &lock.tables {
-            if !scope.tables.iter().any(|table| table.is_named(None, &name.name)) {
-                return Err(SqlError::new(ErrorKind::UnresolvedTableLock, &[&name.name.as_str()]));
-            }
-        }
-        for (table, slot) in scope.tables.iter().zip(&mut requests) {
-            let shown = match &table.below {
-                Some(BelowView { view, .. }) => &scope.tables[*view],
-                _ => table,
-            };
-            let named = lock.tables.is_empty() || lock.tables.iter().any(|name| shown.is_named(None, &name.name));
-            if named && let TableSource::Base { table: base, .. } = &table.source {
-                if request.mode == LockMode::Exclusive {
-                    check_may_lock(scope, table, base)?;
-                }
-                *slot = Some(request);
-                scope.planner.locked.borrow_mut().push(base.clone());
-            }
-        }
-    }
-    Ok(requests)
-}
-
-/// 1142 for FOR UPDATE by whoever may only read: others would wait for him.
-fn check_may_lock(scope: &QueryScope<'_, '_, '_>, table: &ScopeTable, base: &Table) -> SqlResult<()> {
-    const COMMAND: &str = "SELECT with locking clause";
-    let wanted = Privileges::UPDATE
-        .with(Privileges::DELETE)
-        .with(Privileges::LOCK_TABLES);
-    if base.id().is_local() {
-        return Ok(());
-    }
-    let (database, name) = (&base.def.database, &base.def.name);
-    let access = scope.planner.access();
-    let Some(below) = &table.below else {
-        return access.check_may_lock(database, name, wanted, COMMAND);
-    };
-    if let TableSource::Merged { view, .. } = &scope.tables[below.view].source {
-        access.check_may_lock(&view.database, &view.name, wanted, COMMAND)?;
-    }
-    below.access.check_may_lock(database, name, wanted, COMMAND)
 }
 
 /// Whether an index has the rows of a group next to each other, and no other is read.

@@ -14,7 +14,7 @@ use crate::expr::{Expr, ExprKind};
 use crate::plan::access::{AccessKind, AccessPath, passing_share};
 use crate::plan::changes::{InsertPlan, InsertValue, OnDuplicate, Source, Target};
 use crate::plan::query::{
-    BaseAccess, Body, DerivedAccess, DerivedSource, Join, MultiTableChange, SelectPlan, SetPlan, SubqueryPlan,
+    BaseAccess, Body, DerivedAccess, DerivedSource, Join, Lookup, MultiTableChange, SelectPlan, SetPlan, SubqueryPlan,
 };
 use crate::plan::straight::{Output, Total};
 use crate::plan::{Plan, QueryPlan, StraightPlan};
@@ -347,8 +347,11 @@ impl Outliner {
         match &plan.from {
             None => block.message = Some("No tables used"),
             Some(join) => {
-                let step = self.from(join, &mut block);
-                let conditions: Vec<&Expr> = plan.constant_filter.iter().chain(&plan.filter).collect();
+                let (step, filter) = match plan.planned_lookup() {
+                    None => (self.from(join, &mut block), &plan.filter),
+                    Some(lookup) => (self.looked_up(lookup, &mut block), &lookup.conditions),
+                };
+                let conditions: Vec<&Expr> = plan.constant_filter.iter().chain(filter).collect();
                 for condition in &conditions {
                     self.subqueries(condition, Place::Condition, &mut block);
                 }
@@ -381,6 +384,18 @@ impl Outliner {
         block.distinct = plan.is_distinct();
         block.sort = order_text(&plan.order);
         block
+    }
+
+    /// The join that the rows of a correlated query are looked up in.
+    fn looked_up(&mut self, lookup: &Lookup, block: &mut Block) -> Step {
+        let ties = hash_text(&lookup.key);
+        match self.from(&lookup.join, block) {
+            Step::Table(table) if table.hash.is_none() => Step::Table(Box::new(TableStep {
+                hash: Some(ties),
+                ..*table
+            })),
+            step => filtered(0, step, Some(ties)),
+        }
     }
 
     /// The joins of a FROM clause; derived tables are numbered in the order of the text.
