@@ -87,19 +87,24 @@ impl<'a> Planner<'a> {
             Statement::Insert(insert) => Plan::Insert(dml::plan_insert(self, insert)?),
             Statement::LoadData(load) => Plan::Load(load::plan_load(self, load)?),
             Statement::Update(update) if update.with.is_none() && dml::is_single_table(self, update) => {
-                Plan::Update(dml::plan_update(self, update)?)
+                match query::plan_update_by_query(self, update) {
+                    Some(plan) => Plan::Multi(plan),
+                    None => Plan::Update(dml::plan_update(self, update)?),
+                }
             }
             Statement::Update(update) => Plan::Multi(query::plan_multi_update(self, update)?),
             Statement::Delete(delete) => match &delete.form {
                 ast::DeleteForm::Single { table, .. }
                     if delete.with.is_some()
                         || self.view(table).is_some()
-                        || query::may_join_with_query(delete)
                         || delete.filter.as_ref().is_some_and(crate::full_text::has_match) =>
                 {
                     Plan::Multi(query::plan_delete_by_join(self, delete)?)
                 }
-                ast::DeleteForm::Single { .. } => Plan::Delete(dml::plan_delete(self, delete)?),
+                ast::DeleteForm::Single { .. } => match query::plan_delete_by_query(self, delete)? {
+                    Some(plan) => Plan::Multi(plan),
+                    None => Plan::Delete(dml::plan_delete(self, delete)?),
+                },
                 ast::DeleteForm::Multi { .. } => Plan::Multi(query::plan_multi_delete(self, delete)?),
             },
             _ => return Ok(None),

@@ -11,7 +11,7 @@ use super::common::{CommonTables, with_common_tables};
 use super::from::bind_from;
 use super::join::{Join, JoinPlanner, wished_before};
 use super::scope::{Changes, QueryScope, ScopeTable, TableSource};
-use super::semijoin::join_with_queries;
+use super::semijoin::{Joinable, join_with_correlated, join_with_queries};
 use crate::access::OrderWish;
 use crate::changes::{Assignment, ViewRule, WriteRules};
 use crate::foreign_keys::ForeignKeys;
@@ -53,6 +53,15 @@ pub struct TargetTable {
 }
 
 impl MultiTableChange {
+    /// Whether the join has more than the table that is changed.
+    fn joins_query(&self) -> bool {
+        let mut join = &self.join;
+        while let Join::Filter { join: filtered, .. } = join {
+            join = filtered;
+        }
+        matches!(join, Join::Nested(_))
+    }
+
     pub fn is_delete(&self) -> bool {
         self.targets.iter().all(|target| target.assignments.is_none())
     }
@@ -178,6 +187,44 @@ fn plan_delete_of(planner: &Planner<'_>, delete: &ast::Delete, changes: Changes)
         targets.push((at, None));
     }
     finish(planner, scope, tree, delete.filter.as_ref(), targets, delete.ignore)
+}
+
+/// An UPDATE of one table as one of a join with the queries of its condition; `None` where it joins none.
+pub fn plan_update_by_query(planner: &Planner<'_>, update: &ast::Update) -> Option<MultiTableChange> {
+    let joinable = Joinable::of(update.filter.as_ref());
+    let may_join = joinable > Joinable::Nothing && update.order_by.is_empty() && update.limit.is_none();
+    let plan = may_join.then(|| plan_multi_update(planner, update))?;
+    // What is wrong with the statement is told by who plans it for its one table.
+    let plan = plan.ok().filter(MultiTableChange::joins_query);
+    // Columns that follow the clock do so before the triggers there, and after them here.
+    let fires = |target: &TargetTable| !target.table.def.triggers.is_empty();
+    let plan = plan.filter(|plan| !plan.targets.iter().any(fires));
+    if plan.is_none() {
+        planner.locked.take();
+    }
+    plan
+}
+
+/// A DELETE from one table, of all rows that its condition selects, likewise; `Some` for every one with IN.
+pub fn plan_delete_by_query(planner: &Planner<'_>, delete: &ast::Delete) -> SqlResult<Option<MultiTableChange>> {
+    let ast::DeleteForm::Single { order_by, limit, .. } = &delete.form else {
+        return Ok(None);
+    };
+    if !order_by.is_empty() || limit.is_some() {
+        return Ok(None);
+    }
+    match Joinable::of(delete.filter.as_ref()) {
+        Joinable::Nothing => Ok(None),
+        Joinable::In => plan_delete_by_join(planner, delete).map(Some),
+        Joinable::Exists => {
+            let plan = plan_delete_by_join(planner, delete).ok();
+            let plan = plan.filter(MultiTableChange::joins_query);
+            if plan.is_none() {
+                planner.locked.take();
+            }
+            Ok(plan)
+        }
+    }
 }
 
 /// `DELETE FROM view`
@@ -326,7 +373,10 @@ fn finish(
     check_views_read(planner, &scope, &targets)?;
     let tree = match scope.steering.is_fixed {
         true => tree,
-        false => join_with_queries(&mut scope, tree, &mut conditions),
+        false => {
+            let tree = join_with_queries(&mut scope, tree, &mut conditions);
+            join_with_correlated(&mut scope, tree, &mut conditions)
+        }
     };
     // Rows are changed whole, and found again by their keys.
     for (at, _) in &targets {

@@ -55,7 +55,10 @@ use crate::changes::SourceQuery;
 use crate::files::{FileTarget, file_target, no_server_files};
 use crate::table::Table;
 
-pub use change::{MultiTableChange, TargetTable, plan_delete_by_join, plan_multi_delete, plan_multi_update};
+pub use change::{
+    MultiTableChange, TargetTable, plan_delete_by_join, plan_delete_by_query, plan_multi_delete, plan_multi_update,
+    plan_update_by_query,
+};
 pub use common::{CommonTables, RecursivePlan};
 use estimate::rows_of;
 pub use from::insert_target;
@@ -65,7 +68,6 @@ pub use json_table::{JsonLevel, JsonTableColumn, JsonTablePlan, OnEmpty, OnError
 pub use lookup::Lookup;
 pub use read_items::ReadItems;
 pub use select::{Grouping, SelectPlan};
-pub use semijoin::may_join_with_query;
 pub use subquery::SubqueryPlan;
 pub use window::{FrameEdge, WindowKind, WindowPlan, is_no_distance};
 

@@ -27,7 +27,7 @@ use super::named_windows::NamedWindows;
 use super::read_items::ReadItems;
 use super::rollup::{KEYS_OF_ROLLUP_MAX, Rollup, check_no_grouping};
 use super::scope::{QueryScope, ScopeTable, is_unknown_column};
-use super::semijoin::join_with_queries;
+use super::semijoin::{join_with_correlated, join_with_queries};
 use super::window::{WindowPlan, check_unused_windows, replace_windows};
 use super::{Body, QueryPlan, bind_limit};
 use crate::access::{OrderWish, RangeSpec};
@@ -68,6 +68,28 @@ pub struct SelectPlan {
 }
 
 impl SelectPlan {
+    /// Expressions over the rows of a join, and nothing else.
+    pub(super) fn of_rows(join: Arc<Join>, width: usize, constant_filter: Vec<Expr>, items: Vec<Expr>) -> SelectPlan {
+        SelectPlan {
+            from: Some(join),
+            lookup: None,
+            determined_by: None,
+            width,
+            constant_filter,
+            filter: Vec::new(),
+            grouping: None,
+            having: None,
+            windows: Vec::new(),
+            items,
+            read: ReadItems::default(),
+            used_beside: BTreeSet::new(),
+            distinct: false,
+            is_set: AtomicBool::new(false),
+            is_existence: AtomicBool::new(false),
+            order: Vec::new(),
+        }
+    }
+
     /// Rows that are the same come once.
     pub fn is_distinct(&self) -> bool {
         self.distinct || self.is_set.load(Ordering::Relaxed)
@@ -170,7 +192,11 @@ fn plan_select(
     };
     let (from, conditions) = match (from, conditions) {
         (Some((tree, shown)), Ok(mut conditions)) if !is_fixed => {
-            let tree = join_with_queries(scope, tree, &mut conditions);
+            let mut tree = join_with_queries(scope, tree, &mut conditions);
+            // Which rows it locks is not for the planner to choose.
+            if query.locks.is_empty() {
+                tree = join_with_correlated(scope, tree, &mut conditions);
+            }
             (Some((tree, shown)), Ok(conditions))
         }
         unchanged => unchanged,

@@ -2,34 +2,54 @@
 //!
 //! Only where the comparison tells apart the same values as DISTINCT does: then no row of the tables around comes twice. A row of the query
 //! with a NULL equals none, so it does no harm.
+//!
+//! `EXISTS (SELECT … WHERE y = x)`, and IN of such a query, is the same with the different `y`. The query may be looked up as well, so it is
+//! joined only where that leads to the rows around by an index: where the estimates say that this is cheaper.
+
+use std::sync::Arc;
 
 use parser::ast;
+use sql_api::result::{ResultColumn, ResultShape};
 use sql_expr::{Compare, CompareOp, Comparison, Expr, ExprKind, SubqueryExpr, SubqueryKind};
-use types::SqlType;
+use types::{SqlResult, SqlType};
 
-use super::Body;
+use super::estimate::{Cost, HASHED_ROW, rows_asked, rows_of};
 use super::from::{FromTree, MAX_JOINED, relabelled};
+use super::join::{JoinPlanner, wished_before};
+use super::lookup::{Lookup, is_quiet, is_readable_ahead};
 use super::scope::{QueryScope, ScopeTable, TableSource};
+use super::select::SelectPlan;
 use super::subquery::SubqueryPlan;
+use super::{Body, QueryPlan};
+use crate::access::OrderWish;
 
 /// What such tables are called in EXPLAIN.
 const NAME: &str = "<subquery>";
 
-/// Whether a DELETE from one table, of all rows that its condition selects, may become one by a join.
-pub fn may_join_with_query(delete: &ast::Delete) -> bool {
-    let ast::DeleteForm::Single { order_by, limit, .. } = &delete.form else {
-        return false;
-    };
-    let mut open: Vec<&ast::Expr> = delete.filter.iter().collect();
-    while let Some(condition) = open.pop() {
-        governor::pause();
-        match condition {
-            ast::Expr::InSubquery(condition) if !condition.negated => return order_by.is_empty() && limit.is_none(),
-            ast::Expr::And(conditions) => open.extend(conditions),
-            _ => {}
+/// What of a change's condition may become a join with a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Joinable {
+    Nothing,
+    Exists,
+    In,
+}
+
+impl Joinable {
+    /// What every row has to fulfil.
+    pub fn of(filter: Option<&ast::Expr>) -> Joinable {
+        let mut found = Joinable::Nothing;
+        let mut open: Vec<&ast::Expr> = filter.into_iter().collect();
+        while let Some(condition) = open.pop() {
+            governor::pause();
+            match condition {
+                ast::Expr::InSubquery(condition) if !condition.negated => return Joinable::In,
+                ast::Expr::Exists(_) => found = Joinable::Exists,
+                ast::Expr::And(conditions) => open.extend(conditions),
+                _ => {}
+            }
         }
+        found
     }
-    false
 }
 
 /// Replaces such conditions, of those that every row has to fulfil, and adds what they are joined with to the tree.
@@ -118,6 +138,177 @@ fn as_join(scope: &mut QueryScope<'_, '_, '_>, condition: &Expr) -> Option<Vec<E
         Expr::boolean(ExprKind::Compare(Box::new(compare)), true)
     });
     Some(equalities.collect())
+}
+
+/// So many correlated queries are tried at most: for each the join around is planned once more.
+const TRIED_MAX: usize = 4;
+/// How much cheaper a join has to be.
+const GAIN: f64 = 0.8;
+
+/// As [`join_with_queries`], of correlated ones: of those whose join is estimated to be cheaper than looking rows up.
+pub fn join_with_correlated(
+    scope: &mut QueryScope<'_, '_, '_>,
+    mut tree: FromTree,
+    conditions: &mut Vec<Expr>,
+) -> FromTree {
+    let mut tried = 0;
+    let mut at = 0;
+    while at < conditions.len() {
+        governor::pause();
+        let may_join =
+            tried < TRIED_MAX && scope.tables_with_rows() < MAX_JOINED && scope.tables.iter().all(is_readable_ahead);
+        let untied = may_join.then(|| as_untied(scope, &conditions[at])).flatten();
+        let Some((plan, equalities, made)) = untied else {
+            at += 1;
+            continue;
+        };
+        tried += 1;
+        // What is wrong with it is told when it is planned for good.
+        let Ok(before) = cost_around(scope, tree.clone(), conditions.clone()) else {
+            return tree;
+        };
+        let table = scope.tables.len();
+        let columns = relabelled(&plan.shape.columns, NAME);
+        let offset = scope.width();
+        let rows = plan.rows;
+        scope
+            .tables
+            .push(ScopeTable::new(NAME, columns, offset, TableSource::Derived(plan)));
+        let mut with = conditions.clone();
+        with.remove(at);
+        for (at, equality) in equalities.into_iter().enumerate() {
+            let right = scope.column_at(table, at);
+            with.push(Expr::boolean(
+                ExprKind::Compare(Box::new(Compare { right, ..equality })),
+                true,
+            ));
+        }
+        let joined = FromTree::Inner {
+            children: vec![tree.clone(), FromTree::Table(table)],
+            conditions: Vec::new(),
+            fixed: false,
+        };
+        let after = cost_around(scope, joined.clone(), with.clone());
+        let after = after.map(|after| after + made + HASHED_ROW * rows);
+        if after.is_ok_and(|after| after < GAIN * before) {
+            (tree, *conditions) = (joined, with);
+        } else {
+            scope.tables.pop();
+            at += 1;
+        }
+    }
+    tree
+}
+
+/// What it costs to read the tables and to ask the correlated queries of the conditions for their rows.
+fn cost_around(scope: &QueryScope<'_, '_, '_>, tree: FromTree, conditions: Vec<Expr>) -> SqlResult<f64> {
+    let (join, _) = JoinPlanner {
+        scope,
+        order: OrderWish::default(),
+        locks: vec![None; scope.tables.len()],
+        row_ids: Vec::new(),
+        before: wished_before(scope),
+    }
+    .plan(tree, conditions)?;
+    let cost = Cost::of(&join);
+    Ok(cost.run + cost.once + rows_asked(&join))
+}
+
+/// The different rows of a correlated query, what they are compared with, and what it costs to read them. The right sides of the
+/// comparisons are the columns of the query, in order.
+type Untied = (Arc<QueryPlan>, Vec<Compare>, f64);
+
+fn as_untied(scope: &QueryScope<'_, '_, '_>, condition: &Expr) -> Option<Untied> {
+    let ExprKind::Subquery(subquery) = &condition.kind else {
+        return None;
+    };
+    let SubqueryExpr { query, kind } = &**subquery;
+    let (operands, hows): (&[Expr], &[Comparison]) = match kind {
+        SubqueryKind::Exists => (&[], &[]),
+        SubqueryKind::In {
+            operand,
+            how,
+            negated: false,
+        } => match &operand.kind {
+            ExprKind::Row(operands) => (operands, how),
+            _ => (std::slice::from_ref(operand), how),
+        },
+        _ => return None,
+    };
+    if !query.is_correlated() || !query.is_deterministic() {
+        return None;
+    }
+    let plan = query.as_any().downcast_ref::<SubqueryPlan>()?.shared_plan();
+    let Body::Select(select) = &plan.body else { return None };
+    let lookup = select.lookup.as_ref().filter(|lookup| lookup.conditions.is_empty())?;
+    if lookup.only_existence || plan.limit.is_some() || plan.offset.is_some() || !select.gives_row_for_row() {
+        return None;
+    }
+    let mut items = Vec::with_capacity(operands.len() + lookup.key.build.len());
+    let mut equalities = Vec::with_capacity(items.capacity());
+    let mut add = |how: &Comparison, left: Expr, item: &Expr| {
+        let is_fixed = !left.has_subquery() && !left.is_volatile() && !left.has_aggregate();
+        let reads_tables = left.referenced_columns().iter().any(|slot| *slot < scope.width());
+        let fits = is_fixed && reads_tables && is_quiet(item) && tells_apart(how, &left.ty, &item.ty);
+        items.push(item.clone());
+        equalities.push(Compare {
+            op: CompareOp::Eq,
+            how: how.clone(),
+            left,
+            right: Expr::null(),
+        });
+        fits
+    };
+    if operands.len() != hows.len() || (!operands.is_empty() && operands.len() != select.items.len()) {
+        return None;
+    }
+    for ((operand, how), item) in operands.iter().zip(hows).zip(&select.items) {
+        if !add(how, operand.clone(), item) {
+            return None;
+        }
+    }
+    let key = &lookup.key;
+    for ((probe, how), item) in key.probe.iter().zip(&key.how).zip(&key.build) {
+        let mut around = probe.clone();
+        around.seen_from_above(1);
+        if !add(how, around, item) {
+            return None;
+        }
+    }
+    let cost = Cost::of(&lookup.join);
+    let untied = QueryPlan::of_different_rows(select, lookup, items);
+    Some((Arc::new(untied), equalities, cost.run + cost.once))
+}
+
+impl QueryPlan {
+    /// The different values that expressions have in the rows that are looked up.
+    fn of_different_rows(select: &SelectPlan, lookup: &Lookup, items: Vec<Expr>) -> QueryPlan {
+        let columns = items.iter().map(|item| {
+            let text = item.to_string();
+            let name = text.rsplit('.').next().unwrap_or_default().trim_matches('`');
+            ResultColumn::computed(name, item.ty.clone())
+        });
+        let shape = ResultShape::new(columns.collect());
+        let filter = select.constant_filter.clone();
+        let rows = SelectPlan::of_rows(lookup.join.clone(), select.width, filter, items);
+        rows.note_distinct();
+        let body = Body::Select(Box::new(rows));
+        QueryPlan {
+            rows: rows_of(&body, None),
+            shape,
+            body,
+            order: Vec::new(),
+            limit: None,
+            offset: None,
+            correlated: false,
+            into: Vec::new(),
+            into_file: None,
+            count_all: false,
+            locked: Vec::new(),
+            renewed: Vec::new(),
+            dependences: Arc::default(),
+        }
+    }
 }
 
 /// Whether two values of the query's column are equal to the same value exactly if DISTINCT takes them for one.
