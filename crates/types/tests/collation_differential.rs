@@ -4,10 +4,10 @@
 //! tests pass without looking.
 
 use std::collections::HashMap;
-use std::io::Write;
-use std::process::{Command, Stdio};
 
 use types::{CharsetId, CollationId};
+
+use crate::server::{ask_mariadb as ask, hex};
 
 const SHARED: [CollationId; 14] = [
     CollationId::UTF8MB4_GENERAL_CI,
@@ -25,35 +25,6 @@ const SHARED: [CollationId; 14] = [
     CollationId::ASCII_BIN,
     CollationId::BINARY,
 ];
-
-/// The rows that MariaDB answers, or nothing if there is no MariaDB to ask.
-fn ask(queries: &str) -> Option<Vec<Vec<String>>> {
-    let options = std::env::var("LATSDB_MARIADB").ok()?;
-    let mut client = Command::new("mariadb")
-        .args(["--no-defaults", "-N", "-B", "--default-character-set=utf8mb4"])
-        .args(options.split_whitespace())
-        .arg("mysql")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the mariadb client starts");
-    let mut input = client.stdin.take().expect("stdin is a pipe");
-    let queries = queries.to_owned();
-    let writer = std::thread::spawn(move || input.write_all(queries.as_bytes()));
-    let output = client.wait_with_output().expect("the client ends");
-    writer.join().expect("the writer ends").expect("the client reads all");
-    assert!(output.status.success());
-    let text = String::from_utf8(output.stdout).expect("MariaDB answers in UTF-8");
-    Some(
-        text.lines()
-            .map(|line| line.split('\t').map(str::to_owned).collect())
-            .collect(),
-    )
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
-}
 
 #[test]
 fn every_character_weighs_and_maps_as_in_mariadb() {

@@ -7,4 +7,6 @@
 mod collation_differential;
 mod formats;
 mod json_differential;
+mod language_differential;
 mod scalar_differential;
+mod server;

@@ -52,6 +52,14 @@ pub(super) fn is_boundary(text: &[u8], at: usize) -> bool {
     text.get(at).is_none_or(|&b| (b as i8) >= -0x40)
 }
 
+/// Where the character before `at` starts. `at` is not 0, and is where one ends.
+pub(super) fn start_before(text: &[u8], at: usize) -> usize {
+    let first = at.saturating_sub(4);
+    let starts = (first..at).filter(|&start| start + decode(text, start).1 == at);
+    // Of bytes that are no character each is one.
+    starts.min().unwrap_or(at - 1)
+}
+
 /// How many bytes two texts have in common at the start, counted in whole characters.
 #[inline]
 pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {

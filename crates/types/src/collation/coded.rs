@@ -1,6 +1,6 @@
 //! Collations of the character sets that go by tables: one weight for each character, by a table of their own or by the codes.
 
-use super::weights::{Source, Weights};
+use super::weights::{LEVELS, Source, Weights};
 use super::{CollationId, Pad};
 use crate::charset::coded::{self as charset, Coded, Paged};
 
@@ -50,7 +50,7 @@ impl Order {
 }
 
 const fn weights(order: &'static Order) -> Weights {
-    let mut ascii = [[0; 128]; 3];
+    let mut ascii = [[0; 128]; LEVELS];
     let mut c = 0;
     while c < 128 {
         ascii[0][c] = order.weight(c as u32) as u16;

@@ -31,6 +31,18 @@ static BASES: LazyLock<[u64; 2]> = LazyLock::new(|| {
     ["window", "sequence"].map(|use_of| LEAST + random.hash_one(use_of) % (PRIME - LEAST))
 });
 
+/// What undoes a multiplication by the base of windows: the power of it that is by two less than the prime.
+static INVERSE: LazyLock<u64> = LazyLock::new(|| {
+    let (mut inverse, mut square) = (1, BASES[0]);
+    for bit in 0..61 {
+        if (PRIME - 2) >> bit & 1 != 0 {
+            inverse = multiply(inverse, square);
+        }
+        square = multiply(square, square);
+    }
+    inverse
+});
+
 /// A number for a short sequence of weights.
 pub(super) struct Sequence {
     base: u64,
@@ -98,9 +110,69 @@ impl Window {
     }
 }
 
+/// The fingerprint of a sequence that is put together from pieces, or taken apart.
+#[derive(Clone, Copy)]
+pub(super) struct Print {
+    sum: u64,
+    /// The base to the power of the length, and what undoes it.
+    power: u64,
+    inverse: u64,
+}
+
+impl Print {
+    pub(super) const EMPTY: Print = Print {
+        sum: 0,
+        power: 1,
+        inverse: 1,
+    };
+
+    /// A weight comes behind the others.
+    pub(super) fn enter(&mut self, weight: u64) {
+        self.sum = reduce(self.sum + multiply(weight, self.power));
+        self.power = multiply(self.power, BASES[0]);
+        self.inverse = multiply(self.inverse, *INVERSE);
+    }
+
+    pub(super) fn followed_by(self, other: Print) -> Print {
+        Print {
+            sum: reduce(self.sum + multiply(other.sum, self.power)),
+            power: multiply(self.power, other.power),
+            inverse: multiply(self.inverse, other.inverse),
+        }
+    }
+
+    /// What is left of the sequence behind one that it begins with.
+    pub(super) fn without(self, beginning: Print) -> Print {
+        Print {
+            sum: multiply(reduce(self.sum + PRIME - beginning.sum), beginning.inverse),
+            power: multiply(self.power, beginning.inverse),
+            inverse: multiply(self.inverse, beginning.power),
+        }
+    }
+
+    /// Whether it is that of the same sequence.
+    pub(super) fn shows(self, other: Print) -> bool {
+        self.sum == other.sum && self.power == other.power
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn prints_are_put_together_and_taken_apart() {
+        let of = |weights: &[u64]| {
+            let mut print = Print::EMPTY;
+            weights.iter().for_each(|&weight| print.enter(weight));
+            print
+        };
+        let (whole, first, second) = (of(&[3, 1, 4, 1, 5]), of(&[3, 1]), of(&[4, 1, 5]));
+        assert!(first.followed_by(second).shows(whole));
+        assert!(whole.without(first).shows(second));
+        assert!(whole.without(whole).shows(Print::EMPTY));
+        assert!(!whole.shows(of(&[3, 1, 4, 1, 6])));
+    }
 
     #[test]
     fn a_window_shows_the_needle_where_it_stands_and_nowhere_else() {

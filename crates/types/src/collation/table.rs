@@ -1,7 +1,7 @@
 //! Collations with one weight for each character.
 
 use super::Pad;
-use super::weights::{Source, Weights};
+use super::weights::{LEVELS, Source, Weights};
 use crate::charset::latin1;
 
 /// Weights of the bytes of a one-byte character set.
@@ -59,7 +59,7 @@ const fn identity() -> EightBit {
 }
 
 const fn by_eight_bit(table: &'static EightBit) -> Weights {
-    let mut ascii = [[0; 128]; 3];
+    let mut ascii = [[0; 128]; LEVELS];
     let mut i = 0;
     while i < 128 {
         ascii[0][i] = table.0[i] as u16 + 1;
@@ -69,7 +69,7 @@ const fn by_eight_bit(table: &'static EightBit) -> Weights {
 }
 
 const fn by_general(table: &'static General) -> Weights {
-    let mut ascii = [[0; 128]; 3];
+    let mut ascii = [[0; 128]; LEVELS];
     let mut i = 0;
     while i < 128 {
         ascii[0][i] = table.weight(i as u32) + 1;

@@ -275,6 +275,7 @@ fn any_collation() -> impl Strategy<Value = CollationId> {
 fn text() -> impl Strategy<Value = String> {
     let char = prop_oneof![
         6 => prop::sample::select(vec!['a', 'A', 'b', 'B', ' ', ' ', 'á', 'ß', 's', 'z', '0', '\t', '\0', '\x7F']),
+        2 => prop::sample::select(vec!['c', 'h', 'd', 'z', 'ž', 'l', 'j', '\u{307}', '\u{300}']),
         1 => prop::sample::select(vec!['€', 'あ', 'ア', '中', '가', '😀', '\u{301}', '\u{FDFA}', '\u{344}', '\u{10FFFF}']),
         1 => any::<char>(),
     ];
@@ -432,6 +433,7 @@ fn searching_takes_linear_time() {
         UTF8MB4_0900_AI_CI,
         UTF8MB4_0900_AS_CS,
         UTF8MB4_GENERAL_CI,
+        UTF8MB4_DA_0900_AS_CS,
         LATIN1_SWEDISH_CI,
         UTF8MB4_BIN,
         BINARY,
@@ -450,4 +452,75 @@ fn searching_takes_linear_time() {
         super::Finder::new(&short).find(&[haystack.as_bytes(), b"b"].concat(), 7),
         Some(2 * LEN - 200)
     );
+}
+
+/// Texts that begin between the letters of contractions, which the search by lines has to keep apart and bring together.
+#[test]
+fn finding_where_letters_weigh_together_agrees_with_its_definition_and_takes_linear_time() {
+    let place = |collation: CollationId, haystack: &str, needle: &str| {
+        let starts = haystack.char_indices().map(|(at, _)| at);
+        let levels = |text: &str| -> Vec<String> {
+            let separator = if collation.pad_space() { "none" } else { "0000" };
+            let weights = weights(collation, text);
+            let units: Vec<&str> = (0..weights.len()).step_by(4).map(|at| &weights[at..at + 4]).collect();
+            units
+                .split(|unit| *unit == separator)
+                .map(|level| level.concat())
+                .collect()
+        };
+        let wanted = levels(needle);
+        starts.into_iter().find(|at| {
+            let here = levels(&haystack[*at..]);
+            here.iter()
+                .zip(&wanted)
+                .all(|(here, wanted)| here.starts_with(wanted.as_str()))
+        })
+    };
+    let pieces = [
+        (UTF8MB4_DANISH_CI, vec!["aa", "aaa", "å", "b"]),
+        (UTF8MB4_DA_0900_AS_CS, vec!["aa", "aaa", "aA", "b"]),
+        (UTF8MB4_CZECH_CI, vec!["ch", "h", "c", "cch"]),
+        (UTF8MB4_HU_0900_AI_CI, vec!["sz", "zs", "ssz", "ddzs", "z"]),
+    ];
+    let mut state = 7u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as usize % below
+    };
+    for (collation, pieces) in pieces {
+        for _ in 0..100 {
+            let mut text = |max: usize| -> String {
+                let repeated = pieces[random(pieces.len())].repeat(random(max) + 1);
+                repeated + pieces[random(pieces.len())] + pieces[random(pieces.len())]
+            };
+            let haystack: String = (0..4).map(|_| text(12)).collect();
+            let needle = text(10);
+            let found = place(collation, &haystack, &needle);
+            assert_eq!(
+                collation.find(haystack.as_bytes(), needle.as_bytes(), 0),
+                found,
+                "{needle} in {haystack}"
+            );
+            let family = collation.family();
+            let super::weights::Family::Weights(weights) = family else {
+                unreachable!("weights")
+            };
+            let lines = super::lines::Lines::new(weights, haystack.as_bytes(), 0);
+            assert_eq!(lines.find(needle.as_bytes()), found, "{needle} in {haystack} by lines");
+        }
+    }
+    const LEN: usize = 20_000;
+    for (collation, unit) in [
+        (UTF8MB4_CZECH_CI, "ch"),
+        (UTF8MB4_CZECH_CI, "c"),
+        (UTF8MB4_DA_0900_AS_CS, "a"),
+        (UTF8MB4_HU_0900_AS_CS, "sz"),
+        (UTF8MB4_LT_0900_AS_CS, "\u{307}"),
+    ] {
+        let haystack = unit.repeat(2 * LEN);
+        for first in ["", unit.get(1..).unwrap_or_default()] {
+            let needle = format!("{first}{}x", unit.repeat(LEN));
+            assert_eq!(collation.find(haystack.as_bytes(), needle.as_bytes(), 0), None);
+        }
+    }
 }

@@ -7,7 +7,7 @@
 
 use super::Pad;
 use super::tailored::Tailoring;
-use super::weights::{Source, Weights};
+use super::weights::{LEVELS, Source, Weights};
 
 /// A table of collation elements; `tables/generate.py` draws its layout.
 pub(super) struct Uca {
@@ -75,6 +75,23 @@ impl Uca {
                 .map_while(|i| tailoring.weight(tailored, level, i))
                 .for_each(|weight| put(weight.into()));
         }
+        match self.tailoring {
+            None => self.untailored(c, level, put),
+            Some(tailoring) => self.untailored(c, level, &mut |weight| put(tailoring.moved(weight, level))),
+        }
+    }
+
+    /// The same of the characters that `at` begins with in `text`, if they weigh together, and how many bytes they take.
+    pub(super) fn contracted(&self, text: &[u8], at: usize, level: u8, put: &mut impl FnMut(u32)) -> Option<usize> {
+        let tailoring = self.tailoring?;
+        let (contraction, len) = tailoring.contractions.longest(text, at)?;
+        (0..)
+            .map_while(|i| tailoring.weight(contraction, level, i))
+            .for_each(|weight| put(weight.into()));
+        Some(len)
+    }
+
+    fn untailored(&self, c: u32, level: u8, put: &mut impl FnMut(u32)) {
         match self.entry(c) {
             Some(entry) if entry & KIND == SINGLE => put_weight(entry, level, put),
             Some(entry) => {
@@ -90,9 +107,15 @@ impl Uca {
             return put(0xFFFD);
         }
         if self.version == Version::V900 && matches!(c, 0xAC00..=0xD7AF) {
-            return hangul_letters(c)
-                .filter(|&letter| letter != 0)
-                .for_each(|letter| self.weights(letter, level, put));
+            let letters = hangul_letters(c).filter(|&letter| letter != 0);
+            return letters.for_each(|letter| {
+                let entry = self.entry(letter).expect("the table has all letters of Hangul");
+                put(match (level, c) {
+                    // So in MySQL. Without a language it is 2 here, and keys on disks have that.
+                    (2, 0xD700..) if self.tailoring.is_some() => 3,
+                    _ => weight_of(entry, level),
+                });
+            });
         }
         let (first, second) = match self.version {
             Version::V900 if matches!(c, 0x17000..=0x18AFF) => (0xFB00, c - 0x17000),
@@ -104,7 +127,8 @@ impl Uca {
                 put(second | 0x8000);
             }
             1 => put(0x20),
-            _ => put(0x02),
+            2 => put(0x02),
+            _ => {}
         }
     }
 }
@@ -114,7 +138,8 @@ const fn weight_of(element: u32, level: u8) -> u32 {
     match level {
         0 => element >> 14,
         1 => element >> 5 & 0x1FF,
-        _ => element & 0x1F,
+        2 => element & 0x1F,
+        _ => 0,
     }
 }
 
@@ -154,29 +179,45 @@ fn han_base(c: u32, version: Version) -> u32 {
 }
 
 const fn by_uca(table: &'static Uca, levels: u8, pad: Pad) -> Weights {
-    let mut ascii = [[0; 128]; 3];
+    let mut ascii = [[0; 128]; LEVELS];
+    let mut not_simple = 0;
     let mut c = 0;
     while c < 128 {
-        // Every ASCII character has at most one element.
+        // Every ASCII character has at most one element, unless a language has given it others.
         let tailored = match table.tailoring {
             Some(tailoring) => tailoring.find(c),
             None => None,
         };
         let mut level = 0;
-        while level < 3 {
+        while level < LEVELS {
             ascii[level][c as usize] = match (tailored, table.tailoring, table.entry(c)) {
                 (Some(tailored), Some(tailoring), _) => match tailoring.weight(tailored, level as u8, 0) {
                     Some(weight) => weight,
                     None => 0,
                 },
-                (_, _, Some(entry)) => weight_of(entry, level as u8) as u16,
+                (_, Some(tailoring), Some(entry)) => match weight_of(entry, level as u8) {
+                    0 => 0,
+                    weight => tailoring.moved(weight, level as u8) as u16,
+                },
+                (_, None, Some(entry)) => weight_of(entry, level as u8) as u16,
                 (_, _, None) => 0,
             };
             level += 1;
         }
+        let leads = match table.tailoring {
+            Some(tailoring) => tailoring.contractions.may_lead(c),
+            None => false,
+        };
+        if leads || matches!(tailored, Some(tailored) if !tailored.is_simple()) {
+            not_simple |= 1 << c;
+        }
         c += 1;
     }
-    Weights::new(ascii, Source::Uca(table), levels, pad)
+    let contractions = match table.tailoring {
+        Some(tailoring) if !tailoring.contractions.is_empty() => Some(&tailoring.contractions),
+        _ => None,
+    };
+    Weights::of_language(ascii, not_simple, contractions, Source::Uca(table), levels, pad)
 }
 
 static UCA_400: Uca = Uca {

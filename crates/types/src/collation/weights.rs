@@ -7,7 +7,9 @@ use std::hash::Hasher;
 use governor::bulk;
 
 use super::coded::{self, Order};
+use super::contractions::Contractions;
 use super::key::{KeyCodes, KeySink};
+use super::lines::Lines;
 use super::rolling::{self, Window};
 use super::table::{self, EightBit, General};
 use super::tailored;
@@ -62,10 +64,16 @@ impl CollationId {
 
 pub(super) type AsciiWeights = [u16; 128];
 
+/// The most levels that a collation has.
+pub(super) const LEVELS: usize = 4;
+
 /// A collation by weights.
 pub(super) struct Weights {
-    /// The weights of ASCII characters at each level, at most one each; 0 is ignored.
-    ascii: [AsciiWeights; 3],
+    /// The weights of ASCII characters at each level, at most one each; 0 is ignored, or is one of those below.
+    ascii: [AsciiWeights; LEVELS],
+    /// The ASCII characters that have several weights at a level, or that a contraction begins with.
+    not_simple: u128,
+    contractions: Option<&'static Contractions>,
     /// Whether ASCII letters that differ in case alone have the same primary weights.
     folds_case: bool,
     source: Source,
@@ -87,6 +95,9 @@ pub(super) enum Source {
 /// The longest sequence of weights of one character (U+FDFA).
 const MAX_EXPANSION: usize = 18;
 
+/// In a contraction, what WEIGHT_STRING shows as the weight 0: it counts, below all others.
+const COUNTED_ZERO: u32 = 1;
+
 /// The weights of one character at one level.
 struct Expansion {
     weights: [u32; MAX_EXPANSION],
@@ -94,7 +105,7 @@ struct Expansion {
 }
 
 /// A window over a text for each level.
-type Windows = [Window; 3];
+type Windows = [Window; LEVELS];
 
 /// A level of a text that is searched: a window over its weights, as many as the needle has.
 struct SearchedLevel {
@@ -107,11 +118,37 @@ struct SearchedLevel {
 }
 
 impl Weights {
-    pub(super) const fn new(ascii: [AsciiWeights; 3], source: Source, levels: u8, pad: Pad) -> Weights {
-        let keys = KeyCodes::new(&ascii[0], pad);
+    pub(super) const fn new(ascii: [AsciiWeights; LEVELS], source: Source, levels: u8, pad: Pad) -> Weights {
+        Weights::of_language(ascii, 0, None, source, levels, pad)
+    }
+
+    /// `ascii` has the first weight of each character, also of those that are not simple.
+    pub(super) const fn of_language(
+        mut ascii: [AsciiWeights; LEVELS],
+        not_simple: u128,
+        contractions: Option<&'static Contractions>,
+        source: Source,
+        levels: u8,
+        pad: Pad,
+    ) -> Weights {
+        let mut keys = KeyCodes::new(&ascii[0], pad);
         let folds_case = ascii[0][b'a' as usize] == ascii[0][b'A' as usize];
+        let mut c = 0;
+        while c < 128 {
+            if not_simple >> c & 1 != 0 {
+                keys.ascii[c] = 0;
+                let mut level = 0;
+                while level < LEVELS {
+                    ascii[level][c] = 0;
+                    level += 1;
+                }
+            }
+            c += 1;
+        }
         Weights {
             ascii,
+            not_simple,
+            contractions,
             folds_case,
             source,
             levels,
@@ -125,8 +162,11 @@ impl Weights {
     }
 
     pub(super) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        // Weights of a character do not depend on its neighbours, so a common beginning has no say at any level.
-        let common = chars::common_prefix(a, b);
+        // Weights of a unit do not depend on its neighbours, so a common beginning has no say at any level.
+        let mut common = chars::common_prefix(a, b);
+        if let Some(contractions) = self.contractions {
+            common = contractions.boundary(a, b, common);
+        }
         let (a, b) = (&a[common..], &b[common..]);
         if a.is_empty() && b.is_empty() {
             return Ordering::Equal;
@@ -139,7 +179,10 @@ impl Weights {
     }
 
     fn compare_primary(&self, pad: Pad, a: &[u8], b: &[u8]) -> Ordering {
-        let len = a.len().min(b.len());
+        let len = match self.not_simple {
+            0 => a.len().min(b.len()),
+            _ => 0,
+        };
         let (mut at, mut look) = (0, bulk::PIECE);
         while at < len {
             if at >= look {
@@ -207,8 +250,7 @@ impl Weights {
         for level in 1..self.levels {
             out.put(0);
             for weight in self.weights(text, level) {
-                // Secondary weights are 0x20 to 0x114, tertiary ones 2 to 0x1F.
-                out.put(if level == 1 { weight - 0x1F } else { weight } as u8);
+                out.put(key_byte(level, weight));
             }
         }
     }
@@ -243,7 +285,6 @@ impl Weights {
             }
             let byte = text[at];
             if byte < 0x80 {
-                at += 1;
                 let code = keys.ascii[usize::from(byte)];
                 if padded && code == space_code {
                     spaces += 1;
@@ -252,11 +293,12 @@ impl Weights {
                         .write(std::mem::take(&mut spaces), code > space_code, out);
                     out.put(code);
                 }
-                continue;
+                if code != 0 || self.is_simple(byte) {
+                    at += 1;
+                    continue;
+                }
             }
-            let (c, len) = chars::decode(text, at);
-            at += len;
-            self.expand(c, 0, &mut expansion);
+            at += self.expand_at(text, at, 0, &mut expansion);
             for &weight in expansion.as_slice() {
                 if padded && weight == keys.space {
                     spaces += 1;
@@ -283,6 +325,7 @@ impl Weights {
                     Source::EightBit(_) => out.push((weight - 1) as u8),
                     Source::General(_) => out.extend_from_slice(&((weight - 1) as u16).to_be_bytes()),
                     Source::Coded(order) => order.write(weight, out),
+                    Source::Uca(_) if weight == COUNTED_ZERO => out.extend_from_slice(&[0, 0]),
                     Source::Uca(_) => out.extend_from_slice(&(weight as u16).to_be_bytes()),
                 }
             }
@@ -292,9 +335,12 @@ impl Weights {
     /// The first place at or after `from` from which on the weights begin, at every level, with those of `needle`. So `é` begins
     /// with `e` where accents are a level of their own, and a needle without weights stands everywhere.
     pub(super) fn find(&self, haystack: &[u8], needle: &[u8], from: usize) -> Option<usize> {
+        if self.contractions.is_some() {
+            return self.find_by_places(haystack, needle, from);
+        }
         let mut expansion = Expansion::EMPTY;
         let mut wanted: Windows = std::array::from_fn(|_| Window::new());
-        let mut counts = [0; 3];
+        let mut counts = [0; LEVELS];
         let mut at = 0;
         while at < needle.len() {
             if !governor::go_on() {
@@ -305,7 +351,7 @@ impl Weights {
                 counts[level] += 1;
             });
         }
-        let mut levels: [SearchedLevel; 3] = std::array::from_fn(|_| SearchedLevel {
+        let mut levels: [SearchedLevel; LEVELS] = std::array::from_fn(|_| SearchedLevel {
             window: Window::new(),
             held: 0,
             next: from,
@@ -340,7 +386,7 @@ impl Weights {
                 .iter()
                 .zip(&wanted)
                 .all(|(level, wanted)| level.window.shows(wanted));
-            if shown && self.begins_with(&haystack[start..], needle) {
+            if shown && self.begins_with(&haystack[start..], needle).is_ok() {
                 return Some(start);
             }
             start += self.each_weight(haystack, start, &mut expansion, |of, weight| {
@@ -356,12 +402,52 @@ impl Weights {
         None
     }
 
-    fn begins_with(&self, text: &[u8], needle: &[u8]) -> bool {
-        (0..self.levels).all(|level| {
+    /// The same where characters weigh together, so that what a place begins with is not the end of what the one before it begins with.
+    fn find_by_places(&self, haystack: &[u8], needle: &[u8], from: usize) -> Option<usize> {
+        /// Bytes for each place tried that cost less than the fingerprints.
+        const CHEAP: usize = 32;
+        let (mut tried, mut looked_at) = (1usize, 0);
+        let mut start = from;
+        while start < haystack.len() && governor::go_on() {
+            match self.begins_with(&haystack[start..], needle) {
+                Ok(()) => return Some(start),
+                Err(bytes) => looked_at += bytes,
+            }
+            if looked_at > CHEAP * (tried + needle.len()) {
+                return Lines::new(self, haystack, start).find(needle);
+            }
+            start += chars::decode(haystack, start).1;
+            tried += 1;
+        }
+        None
+    }
+
+    /// Whether the weights of the text begin, at every level, with those of `needle`. The error is how many bytes of the text were looked at.
+    pub(super) fn begins_with(&self, text: &[u8], needle: &[u8]) -> Result<(), usize> {
+        let mut looked_at = 0;
+        for level in 0..self.levels {
             let mut weights = self.weights(text, level);
-            self.weights(needle, level)
-                .all(|weight| governor::go_on() && weights.next() == Some(weight))
-        })
+            let begins = self
+                .weights(needle, level)
+                .all(|weight| governor::go_on() && weights.next() == Some(weight));
+            looked_at += weights.at;
+            if !begins {
+                return Err(looked_at);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn levels(&self) -> usize {
+        self.levels.into()
+    }
+
+    /// Shows the weights of the unit at `at` at a level, and gives its length in bytes.
+    pub(super) fn unit(&self, text: &[u8], at: usize, level: u8, mut show: impl FnMut(u32)) -> usize {
+        let mut expansion = Expansion::EMPTY;
+        let len = self.expand_at(text, at, level, &mut expansion);
+        expansion.as_slice().iter().for_each(|&weight| show(weight));
+        len
     }
 
     /// Shows all weights of the character at `at` with their levels, and gives its length in bytes.
@@ -374,7 +460,7 @@ impl Weights {
         mut show: impl FnMut(usize, u64),
     ) -> usize {
         let byte = text[at];
-        if byte < 0x80 {
+        if byte < 0x80 && self.is_simple(byte) {
             for level in 0..usize::from(self.levels) {
                 let weight = self.ascii[level][usize::from(byte)];
                 if weight != 0 {
@@ -396,7 +482,7 @@ impl Weights {
     /// A number that characters share when [`same_char`](Self::same_char) says so, and hardly otherwise.
     pub(super) fn char_class(&self, c: u32) -> u64 {
         let mut class = rolling::Sequence::new();
-        if c < 0x80 {
+        if c < 0x80 && self.is_simple(c as u8) {
             for ascii in &self.ascii[..usize::from(self.levels)] {
                 match ascii[c as usize] {
                     0 => {}
@@ -420,7 +506,7 @@ impl Weights {
 
     /// Whether two characters have the same weights at every level.
     pub(super) fn same_char(&self, a: u32, b: u32) -> bool {
-        if a < 0x80 && b < 0x80 {
+        if a < 0x80 && b < 0x80 && self.is_simple(a as u8) && self.is_simple(b as u8) {
             let levels = &self.ascii[..usize::from(self.levels)];
             return levels.iter().all(|ascii| ascii[a as usize] == ascii[b as usize]);
         }
@@ -433,7 +519,7 @@ impl Weights {
     }
 
     /// The weights of `text` at a level (0: primary).
-    fn weights<'a>(&'a self, text: &'a [u8], level: u8) -> impl Iterator<Item = u32> + 'a {
+    pub(super) fn weights<'a>(&'a self, text: &'a [u8], level: u8) -> WeightIter<'a> {
         WeightIter {
             weights: self,
             text,
@@ -443,6 +529,33 @@ impl Weights {
             expansion: Expansion::EMPTY,
             next: 0,
         }
+    }
+
+    /// Whether an ASCII character has at most one weight at each level, whatever is behind it.
+    #[inline]
+    fn is_simple(&self, byte: u8) -> bool {
+        self.not_simple >> byte & 1 == 0
+    }
+
+    /// The weights of the unit at `at`, and how many bytes it takes.
+    #[inline]
+    fn expand_at(&self, text: &[u8], at: usize, level: u8, into: &mut Expansion) -> usize {
+        if self.contractions.is_some()
+            && let Some(len) = self.expand_contraction(text, at, level, into)
+        {
+            return len;
+        }
+        let (c, len) = chars::decode(text, at);
+        self.expand(c, level, into);
+        len
+    }
+
+    fn expand_contraction(&self, text: &[u8], at: usize, level: u8, into: &mut Expansion) -> Option<usize> {
+        let Source::Uca(table) = self.source else {
+            return None;
+        };
+        into.len = 0;
+        table.contracted(text, at, level, &mut |weight| into.push(weight))
     }
 
     fn expand(&self, c: u32, level: u8, into: &mut Expansion) {
@@ -474,7 +587,7 @@ impl Expansion {
     }
 }
 
-struct WeightIter<'a> {
+pub(super) struct WeightIter<'a> {
     weights: &'a Weights,
     text: &'a [u8],
     at: usize,
@@ -503,17 +616,32 @@ impl Iterator for WeightIter<'_> {
                 }
             }
             if byte < 0x80 {
-                self.at += 1;
                 match self.weights.ascii[usize::from(self.level)][usize::from(byte)] {
-                    0 => continue,
-                    weight => return Some(u32::from(weight)),
+                    0 if !self.weights.is_simple(byte) => {}
+                    0 => {
+                        self.at += 1;
+                        continue;
+                    }
+                    weight => {
+                        self.at += 1;
+                        return Some(u32::from(weight));
+                    }
                 }
             }
-            let (c, len) = chars::decode(self.text, self.at);
-            self.at += len;
-            self.weights.expand(c, self.level, &mut self.expansion);
+            self.at += self
+                .weights
+                .expand_at(self.text, self.at, self.level, &mut self.expansion);
             self.next = 0;
         }
+    }
+}
+
+/// A weight behind the first level in a key. Secondary ones are 0x20 to 0x118. Tertiary ones are below 0x40, or have 1 to 3 in the high byte where
+/// that says which case comes first.
+fn key_byte(level: u8, weight: u32) -> u8 {
+    match level {
+        1 => (weight - 0x1F) as u8,
+        _ => ((weight >> 8) << 6 | weight & 0x3F) as u8,
     }
 }
 

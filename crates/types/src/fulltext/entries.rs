@@ -124,10 +124,11 @@ impl TextKeys {
 
     /// What the keys of all words begin with that begin with this one.
     pub fn prefix_key(&self, word: &str) -> Vec<u8> {
-        // What the keys of longer words have in common is what the beginning adds to them; behind it are the ends of levels.
+        // What the keys of longer words have in common is what the beginning adds to them; behind it are the ends of levels. No language
+        // weighs these two together with what is before them.
         let mut prefix = self.word_key(word);
         prefix.pop();
-        for longer in ["0", "z"] {
+        for longer in ["0", "x"] {
             let other = self.word_key(&format!("{word}{longer}"));
             let common = prefix.iter().zip(&other).take_while(|(a, b)| a == b).count();
             prefix.truncate(common);
