@@ -282,7 +282,7 @@ fn compares_as_it_is(how: &Comparison, ty: &SqlType) -> bool {
         Comparison::Bytes => kind.is_text() || kind.is_binary(),
         Comparison::DateTime => matches!(kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp),
         Comparison::Time => kind == TypeKind::Time,
-        Comparison::ListedDates | Comparison::Json | Comparison::Row(_) => false,
+        Comparison::Date | Comparison::ListedDates | Comparison::Json | Comparison::Row(_) => false,
     }
 }
 
