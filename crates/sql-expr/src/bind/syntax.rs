@@ -3,11 +3,11 @@
 use parser::ast;
 use parser::ast::{DateOp, IntervalUnit, JsonOnResponse, TemporalKind, TrimSide, WeightStringAs};
 use types::error::SqlError;
-use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind};
+use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value};
 
 use super::target::{cast_type, charset_by_name};
 use super::{Binder, literal};
-use crate::collation::Coercibility;
+use crate::collation::{self, Coercibility};
 use crate::functions::{printed_chars, string_type};
 use crate::{Cast, Expr, ExprKind, convert};
 
@@ -145,9 +145,16 @@ impl Binder<'_> {
         let operand = self.bind(&tree.operand)?;
         let operand = match tree.cast {
             None => operand,
+            // A number weighs as it is.
+            Some(WeightStringAs::Char(_)) if !collation::is_stringlike(&operand.ty) => operand,
+            // Cut without a warning, and filled up where spaces at the end weigh nothing.
             Some(WeightStringAs::Char(chars)) => {
-                let ty = string_type(u64::from(chars), self.connection());
-                self.cast_to(operand, ty, Some(chars))?
+                let count = || Expr::literal(Value::Int(i64::from(chars)), SqlType::bigint().not_null());
+                let cut = self.native_bound("LEFT", vec![operand, count()])?;
+                match cut.ty.collation.pad_space() {
+                    true => self.native_bound("RPAD", vec![cut, count(), word(" ")])?,
+                    false => cut,
+                }
             }
             Some(WeightStringAs::Binary(bytes)) => {
                 let ty = string_type(u64::from(bytes), CollationId::BINARY);

@@ -298,10 +298,6 @@ fn beyond_dates(args: &Args<'_>, start: DateTime) -> SqlResult<Value> {
 }
 
 fn add_time(args: &Args<'_>, direction: Direction) -> SqlResult<Value> {
-    // What is added is a time: a date with time gives nothing.
-    if has_date(args.value(1)) {
-        return Ok(Value::Null);
-    }
     let dated = is_dated(args, 0);
     let start = if dated {
         args.datetime(0)?.map(Start::DateTime)

@@ -52,7 +52,9 @@ pub fn date_format_in(value: DateTime, format: &str, locale: &Locale) -> Option<
 
 fn write_date_spec(value: DateTime, spec: char, locale: &Locale, out: &mut String) -> Option<()> {
     let date = value.date;
-    let weekday = || (!date.is_zero() && date.month > 0).then(|| date.weekday());
+    // Neither month nor year: no day of a week.
+    let has_weekday = (date.month, date.year) != (0, 0);
+    let weekday = || has_weekday.then(|| date.weekday());
     let week = |mode: i64| date.week(WeekMode::new(mode));
     // Writing to a String does not fail.
     let _ = match spec {
@@ -70,6 +72,7 @@ fn write_date_spec(value: DateTime, spec: char, locale: &Locale, out: &mut Strin
         'V' => write!(out, "{:02}", week(2).1),
         'v' => write!(out, "{:02}", week(3).1),
         'W' => write!(out, "{}", locale.weekday(weekday()?)?),
+        'w' if !has_weekday => return None,
         'w' => write!(out, "{}", date.weekday_from_sunday()),
         'X' => write!(out, "{:04}", week(2).0),
         'x' => write!(out, "{:04}", week(3).0),
