@@ -46,6 +46,7 @@ impl Uca {
     }
 
     /// The entry of a character, if the table has it.
+    #[inline(always)]
     const fn entry(&self, c: u32) -> Option<u32> {
         let index = (c >> 8) as usize;
         if index >= PAGE_INDEX {

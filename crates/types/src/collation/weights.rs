@@ -161,28 +161,41 @@ impl Weights {
         self.levels > 1
     }
 
+    /// Whether a character may weigh together with others, or an ASCII character several times. Few collations have such. Comparing and keys
+    /// under the others are compiled without the question: `UNITS` is the answer to it.
+    #[inline]
+    fn has_units(&self) -> bool {
+        self.not_simple != 0 || self.contractions.is_some()
+    }
+
     pub(super) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self.has_units() {
+            false => self.compare_weights::<false>(a, b),
+            true => self.compare_weights::<true>(a, b),
+        }
+    }
+
+    fn compare_weights<const UNITS: bool>(&self, a: &[u8], b: &[u8]) -> Ordering {
         // Weights of a unit do not depend on its neighbours, so a common beginning has no say at any level.
         let mut common = chars::common_prefix(a, b);
-        if let Some(contractions) = self.contractions {
+        if UNITS && let Some(contractions) = self.contractions {
             common = contractions.boundary(a, b, common);
         }
         let (a, b) = (&a[common..], &b[common..]);
         if a.is_empty() && b.is_empty() {
             return Ordering::Equal;
         }
-        let mut order = self.compare_primary(self.pad, a, b);
+        let mut order = self.compare_primary::<UNITS>(self.pad, a, b);
         for level in 1..self.levels {
-            order = order.then_with(|| compare_sequences(self.weights(a, level), self.weights(b, level)));
+            order = order.then_with(|| {
+                compare_sequences(self.weights_of::<UNITS>(a, level), self.weights_of::<UNITS>(b, level))
+            });
         }
         order
     }
 
-    fn compare_primary(&self, pad: Pad, a: &[u8], b: &[u8]) -> Ordering {
-        let len = match self.not_simple {
-            0 => a.len().min(b.len()),
-            _ => 0,
-        };
+    fn compare_primary<const UNITS: bool>(&self, pad: Pad, a: &[u8], b: &[u8]) -> Ordering {
+        let len = if UNITS { 0 } else { a.len().min(b.len()) };
         let (mut at, mut look) = (0, bulk::PIECE);
         while at < len {
             if at >= look {
@@ -211,7 +224,10 @@ impl Weights {
             }
             at += 1;
         }
-        let (mut a, mut b) = (self.weights(&a[at..], 0), self.weights(&b[at..], 0));
+        let (mut a, mut b) = (
+            self.weights_of::<UNITS>(&a[at..], 0),
+            self.weights_of::<UNITS>(&b[at..], 0),
+        );
         match pad {
             Pad::NoPad => compare_sequences(a, b),
             Pad::PadSpace => loop {
@@ -246,16 +262,23 @@ impl Weights {
     }
 
     fn write_key(&self, text: &[u8], out: &mut impl KeySink) {
-        self.write_primary(text, out);
+        match self.has_units() {
+            false => self.write_levels::<false>(text, out),
+            true => self.write_levels::<true>(text, out),
+        }
+    }
+
+    fn write_levels<const UNITS: bool>(&self, text: &[u8], out: &mut impl KeySink) {
+        self.write_primary::<UNITS>(text, out);
         for level in 1..self.levels {
             out.put(0);
-            for weight in self.weights(text, level) {
+            for weight in self.weights_of::<UNITS>(text, level) {
                 out.put(key_byte(level, weight));
             }
         }
     }
 
-    fn write_primary(&self, text: &[u8], out: &mut impl KeySink) {
+    fn write_primary<const UNITS: bool>(&self, text: &[u8], out: &mut impl KeySink) {
         let keys = &self.keys;
         let space_code = keys.ascii[usize::from(b' ')];
         let padded = self.pad == Pad::PadSpace;
@@ -284,7 +307,8 @@ impl Weights {
                 next_chunk = at + 8;
             }
             let byte = text[at];
-            if byte < 0x80 {
+            if byte < 0x80 && (!UNITS || self.is_simple(byte)) {
+                at += 1;
                 let code = keys.ascii[usize::from(byte)];
                 if padded && code == space_code {
                     spaces += 1;
@@ -293,12 +317,15 @@ impl Weights {
                         .write(std::mem::take(&mut spaces), code > space_code, out);
                     out.put(code);
                 }
-                if code != 0 || self.is_simple(byte) {
-                    at += 1;
-                    continue;
-                }
+                continue;
             }
-            at += self.expand_at(text, at, 0, &mut expansion);
+            if UNITS {
+                at += self.expand_at(text, at, 0, &mut expansion);
+            } else {
+                let (c, len) = chars::decode(text, at);
+                at += len;
+                self.expand(c, 0, &mut expansion);
+            }
             for &weight in expansion.as_slice() {
                 if padded && weight == keys.space {
                     spaces += 1;
@@ -519,7 +546,12 @@ impl Weights {
     }
 
     /// The weights of `text` at a level (0: primary).
-    pub(super) fn weights<'a>(&'a self, text: &'a [u8], level: u8) -> WeightIter<'a> {
+    pub(super) fn weights<'a>(&'a self, text: &'a [u8], level: u8) -> WeightIter<'a, true> {
+        self.weights_of(text, level)
+    }
+
+    #[inline]
+    fn weights_of<'a, const UNITS: bool>(&'a self, text: &'a [u8], level: u8) -> WeightIter<'a, UNITS> {
         WeightIter {
             weights: self,
             text,
@@ -534,7 +566,7 @@ impl Weights {
     /// Whether an ASCII character has at most one weight at each level, whatever is behind it.
     #[inline]
     fn is_simple(&self, byte: u8) -> bool {
-        self.not_simple >> byte & 1 == 0
+        self.not_simple == 0 || self.not_simple >> byte & 1 == 0
     }
 
     /// The weights of the unit at `at`, and how many bytes it takes.
@@ -587,7 +619,7 @@ impl Expansion {
     }
 }
 
-pub(super) struct WeightIter<'a> {
+pub(super) struct WeightIter<'a, const UNITS: bool> {
     weights: &'a Weights,
     text: &'a [u8],
     at: usize,
@@ -598,10 +630,11 @@ pub(super) struct WeightIter<'a> {
     next: usize,
 }
 
-impl Iterator for WeightIter<'_> {
+impl<const UNITS: bool> Iterator for WeightIter<'_, UNITS> {
     type Item = u32;
 
-    #[inline]
+    // Sequences are compared weight by weight: a call for each takes as long as the rest.
+    #[inline(always)]
     fn next(&mut self) -> Option<u32> {
         loop {
             if self.next < self.expansion.len {
@@ -615,23 +648,30 @@ impl Iterator for WeightIter<'_> {
                     return None;
                 }
             }
-            if byte < 0x80 {
+            if byte < 0x80 && (!UNITS || self.weights.is_simple(byte)) {
+                self.at += 1;
                 match self.weights.ascii[usize::from(self.level)][usize::from(byte)] {
-                    0 if !self.weights.is_simple(byte) => {}
-                    0 => {
-                        self.at += 1;
-                        continue;
-                    }
-                    weight => {
-                        self.at += 1;
-                        return Some(u32::from(weight));
-                    }
+                    0 => continue,
+                    weight => return Some(u32::from(weight)),
                 }
             }
+            self.expand();
+        }
+    }
+}
+
+impl<const UNITS: bool> WeightIter<'_, UNITS> {
+    /// Takes the weights of the next character or unit.
+    fn expand(&mut self) {
+        self.next = 0;
+        if UNITS {
             self.at += self
                 .weights
                 .expand_at(self.text, self.at, self.level, &mut self.expansion);
-            self.next = 0;
+        } else {
+            let (c, len) = chars::decode(self.text, self.at);
+            self.at += len;
+            self.weights.expand(c, self.level, &mut self.expansion);
         }
     }
 }
