@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["sql-plan"],
     &["sql-exec"],
     &["sql"],
+    &["keyspace"],
     &["front-mysql", "front-redis", "front-http"],
     &["latsdb"],
     &[

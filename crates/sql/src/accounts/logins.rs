@@ -186,6 +186,15 @@ impl Engine {
         account.is_some_and(|account| self.rights_after_login(account).global().contains(Privileges::PROCESS))
     }
 
+    /// What the account may do with a table, with its default roles.
+    pub fn privileges_on_table(&self, user: &str, host: &str, database: &str, table: &str) -> Privileges {
+        let catalog = self.catalog();
+        let account = catalog.account(user, host);
+        account.map_or(Privileges::NONE, |account| {
+            self.rights_after_login(account).on_table(database, table)
+        })
+    }
+
     /// Whether the account may have all rows (BACKUP_ADMIN).
     pub fn may_back_up(&self, user: &str, host: &str) -> bool {
         let catalog = self.catalog();

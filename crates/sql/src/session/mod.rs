@@ -62,12 +62,13 @@ use services::SessionState;
 use shared::Shared;
 
 pub(crate) use self::shared::Shared as SharedWithParts;
-pub(crate) use self::transaction::wait_for_commit;
+pub use self::transaction::wait_for_commit;
 pub use sql_api::session::{Encryption, Fetch, PreparedInfo, SessionAccount, SessionOptions};
 
 pub(crate) use crate::exec::Answer;
 pub(crate) use services::DefinitionServices;
 pub(crate) use statement::of_another_runner;
+pub use statement::wait_for_freshness;
 pub use table_locks::TableLocks;
 
 /// One client's session. Lives on one thread at a time; statements run one after another.

@@ -535,7 +535,7 @@ pub(super) fn pause(host: &dyn Host) -> SqlResult<()> {
 }
 
 #[cold]
-fn wait_for_freshness(freshness: Freshness, host: &dyn Host) -> SqlResult<()> {
+pub fn wait_for_freshness(freshness: Freshness, host: &dyn Host) -> SqlResult<()> {
     let fresh = until(freshness, "Waiting for the newest commits", host).map_err(interrupted)?;
     fresh.map_err(|_| no_majority())
 }

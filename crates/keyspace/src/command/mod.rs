@@ -1,0 +1,258 @@
+//! The commands: what is known of each, and who runs it.
+//!
+//! `commands.json` has what Redis tells of its commands (COMMAND, COMMAND DOCS): names, numbers of arguments, flags, where the keys are,
+//! categories of rights. [`handlers`] says who runs them. A command that nobody runs is refused by its name.
+
+mod facts;
+mod handlers;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use governor::hashing::FastHashing;
+
+use crate::call::Call;
+use crate::failure::Outcome;
+use crate::session::SessionCall;
+
+pub use facts::{Argument, BeginSearch, Fact, FindKeys, KeySpec};
+
+/// Who runs a command.
+#[derive(Clone, Copy)]
+pub enum Handler {
+    /// Works on keys, in a transaction.
+    Data(fn(&mut Call<'_, '_>) -> Outcome),
+    /// Works on the connection, or the server.
+    Session(fn(&mut SessionCall<'_>) -> Outcome),
+    /// Nobody: refused by name.
+    Nobody,
+}
+
+/// A command, or a subcommand.
+pub struct Command {
+    pub fact: Fact,
+    pub handler: Handler,
+    pub flags: Flags,
+    pub subcommands: Vec<Command>,
+}
+
+/// What decides how a command is run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Flags {
+    pub writes: bool,
+    pub reads: bool,
+    pub blocks: bool,
+    pub is_fast: bool,
+    pub may_use_memory: bool,
+    pub not_in_scripts: bool,
+    pub not_in_multi: bool,
+    pub without_login: bool,
+}
+
+impl Flags {
+    fn of(fact: &Fact) -> Flags {
+        let has = |flag: &str| fact.flags.iter().any(|known| known == flag);
+        Flags {
+            writes: has("write"),
+            reads: has("readonly"),
+            blocks: has("blocking"),
+            is_fast: has("fast"),
+            may_use_memory: has("denyoom"),
+            not_in_scripts: has("noscript"),
+            not_in_multi: has("no_multi"),
+            without_login: has("no_auth"),
+        }
+    }
+}
+
+/// Whether a key that a command names is changed by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Reads,
+    Writes,
+}
+
+impl Command {
+    fn new(fact: Fact) -> Command {
+        let subcommands = fact.subcommands.iter().cloned().map(Command::new).collect();
+        Command {
+            handler: handlers::of(&fact.name),
+            flags: Flags::of(&fact),
+            subcommands,
+            fact,
+        }
+    }
+
+    /// As messages name it.
+    pub fn name(&self) -> &str {
+        &self.fact.name
+    }
+
+    /// Whether it takes so many arguments, its name among them.
+    pub fn takes(&self, args: usize) -> bool {
+        match self.fact.arity {
+            exact @ 0.. => args as i64 == exact,
+            at_least => args as i64 >= -at_least,
+        }
+    }
+
+    /// The subcommand that the arguments mean, or the command itself.
+    pub fn meant_by(&self, args: &[&[u8]]) -> Option<&Command> {
+        if self.subcommands.is_empty() {
+            return Some(self);
+        }
+        let Some(&name) = args.get(1) else { return Some(self) };
+        self.subcommands.iter().find(|subcommand| {
+            let known = subcommand.fact.name.rsplit('|').next().unwrap_or_default();
+            known.as_bytes().eq_ignore_ascii_case(name)
+        })
+    }
+
+    /// The arguments that are keys.
+    pub fn keys(&self, args: &[&[u8]]) -> Vec<(usize, Access)> {
+        let mut keys = Vec::new();
+        for spec in &self.fact.key_specifications {
+            let access = match spec.flags.iter().any(|flag| matches!(flag.as_str(), "RO")) {
+                true => Access::Reads,
+                false => Access::Writes,
+            };
+            if let Some((range, step)) = spec.range(args) {
+                keys.extend(range.step_by(step).map(|at| (at, access)));
+            }
+        }
+        // What the facts do not tell.
+        if self.fact.name == "sort"
+            && let Some(at) = args.iter().skip(2).position(|arg| arg.eq_ignore_ascii_case(b"STORE"))
+            && at + 3 < args.len()
+        {
+            keys.push((at + 3, Access::Writes));
+        }
+        keys
+    }
+}
+
+impl KeySpec {
+    fn range(&self, args: &[&[u8]]) -> Option<(Range<usize>, usize)> {
+        let begin = match &self.begin_search {
+            BeginSearch::Index { index } => *index,
+            BeginSearch::Keyword { keyword, startfrom } => {
+                let is_it = |arg: &&[u8]| arg.eq_ignore_ascii_case(keyword.as_bytes());
+                match *startfrom {
+                    from if from >= 0 => from as usize + args.iter().skip(from as usize).position(is_it)? + 1,
+                    from => {
+                        let last = args.len().checked_sub(from.unsigned_abs() as usize)?;
+                        args[..=last].iter().rposition(is_it)? + 1
+                    }
+                }
+            }
+            BeginSearch::Unknown => return None,
+        };
+        if begin >= args.len() {
+            return None;
+        }
+        match self.find_keys {
+            FindKeys::Range {
+                lastkey,
+                keystep,
+                limit,
+            } => {
+                let last = match lastkey {
+                    at if at >= 0 => begin + at as usize,
+                    at => {
+                        let last = args.len().checked_sub(at.unsigned_abs() as usize)?;
+                        match limit {
+                            0 | 1 => last,
+                            // So many parts of what is left: keys, then what belongs to them.
+                            parts => begin + (last + 1 - begin) / parts as usize - 1,
+                        }
+                    }
+                };
+                (last < args.len()).then_some((begin..last + 1, keystep))
+            }
+            FindKeys::Keynum {
+                keynumidx,
+                firstkey,
+                keystep,
+            } => {
+                let count = args.get(begin + keynumidx)?;
+                let count = usize::try_from(redis_wire::number::parse_i64(count)?).ok()?;
+                let first = begin + firstkey;
+                let end = first.checked_add(count.checked_mul(keystep)?)?;
+                (end <= args.len()).then_some((first..end, keystep))
+            }
+            FindKeys::Unknown => None,
+        }
+    }
+}
+
+/// All commands, by name in upper case.
+pub struct Commands {
+    all: Vec<Command>,
+    by_name: HashMap<Box<[u8]>, usize, FastHashing>,
+}
+
+/// No name is longer.
+const NAME_MAX: usize = 32;
+
+impl Commands {
+    pub fn get() -> &'static Commands {
+        static COMMANDS: OnceLock<Commands> = OnceLock::new();
+        COMMANDS.get_or_init(|| {
+            let all: Vec<Command> = facts::read().into_iter().map(Command::new).collect();
+            let mut by_name = HashMap::with_hasher(FastHashing::default());
+            for (at, command) in all.iter().enumerate() {
+                by_name.insert(command.fact.name.to_ascii_uppercase().into_bytes().into(), at);
+            }
+            Commands { all, by_name }
+        })
+    }
+
+    #[inline]
+    pub fn find(&self, name: &[u8]) -> Option<&Command> {
+        let mut upper = [0; NAME_MAX];
+        let upper = upper.get_mut(..name.len())?;
+        upper.copy_from_slice(name);
+        upper.make_ascii_uppercase();
+        self.by_name.get(&*upper).map(|&at| &self.all[at])
+    }
+
+    pub fn all(&self) -> &[Command] {
+        &self.all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys_of(line: &str) -> Vec<(&str, Access)> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let args: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        let command = Commands::get().find(args[0]).unwrap();
+        let command = command.meant_by(&args).unwrap();
+        command
+            .keys(&args)
+            .into_iter()
+            .map(|(at, access)| (words[at], access))
+            .collect()
+    }
+
+    #[test]
+    fn keys_are_found_where_the_facts_say() {
+        use Access::{Reads, Writes};
+        assert_eq!(keys_of("get a"), [("a", Reads)]);
+        assert_eq!(keys_of("mset a 1 b 2"), [("a", Writes), ("b", Writes)]);
+        assert_eq!(keys_of("bitop and d a b"), [("d", Writes), ("a", Reads), ("b", Reads)]);
+        assert_eq!(
+            keys_of("zunionstore d 2 a b weights 1 2"),
+            [("d", Writes), ("a", Reads), ("b", Reads)]
+        );
+        assert_eq!(keys_of("xread count 1 streams a b 0 0"), [("a", Reads), ("b", Reads)]);
+        assert_eq!(keys_of("eval x 2 a b c"), [("a", Writes), ("b", Writes)]);
+        assert_eq!(keys_of("sort a by x store b"), [("a", Reads), ("b", Writes)]);
+        assert_eq!(keys_of("object encoding a"), [("a", Reads)]);
+        assert_eq!(keys_of("ping"), []);
+        assert_eq!(keys_of("eval x 5 a"), []);
+    }
+}

@@ -1,0 +1,129 @@
+//! Why a command has no result: what its client is told.
+
+use std::borrow::Cow;
+
+use sql_plan::errors::StatementError;
+use transaction::TransactionError;
+use types::{ErrorKind, SqlError};
+
+/// A command's failure. What it changed before is undone.
+#[derive(Debug)]
+pub enum Failure {
+    /// An error reply, its code in front.
+    Reply(Cow<'static, str>),
+    /// Of the layers below.
+    Sql(SqlError),
+    /// The transaction has to begin anew: a deadlock, a conflict, another leader.
+    Again(SqlError),
+    /// There is nothing yet of what a blocking command waits for.
+    Blocks(Wanted),
+}
+
+/// What a blocking command waits for, and what it answers when it has waited in vain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// It runs again when one of these has changed.
+    pub keys: Vec<Vec<u8>>,
+    /// None: for ever.
+    pub timeout: Option<std::time::Duration>,
+    pub in_vain: InVain,
+    /// Arguments that stand for what was there when it began to wait, by their positions.
+    pub fixed: Vec<(usize, Vec<u8>)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InVain {
+    Null,
+    NullArray,
+}
+
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    pub fn reply(text: impl Into<Cow<'static, str>>) -> Failure {
+        Failure::Reply(text.into())
+    }
+
+    /// The text for the client.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Failure::Reply(text) => Cow::Borrowed(text),
+            Failure::Sql(error) | Failure::Again(error) => text_of(error).into(),
+            Failure::Blocks(_) => Cow::Borrowed("ERR a blocking command is not allowed here"),
+        }
+    }
+}
+
+/// Redis's words where it has some, else the message of the SQL side.
+fn text_of(error: &SqlError) -> String {
+    match error.kind() {
+        ErrorKind::RecordFileFull | ErrorKind::OutOfSortMemory | ErrorKind::OutOfResources => {
+            "OOM command not allowed when used memory > 'maxmemory'.".to_owned()
+        }
+        ErrorKind::TooLongKey => "ERR a key or a member is longer than this server keeps".to_owned(),
+        ErrorKind::UnknownCom => format!("CLUSTERDOWN {}", error.message()),
+        ErrorKind::LockDeadlock | ErrorKind::LockWaitTimeout => format!("TRYAGAIN {}", error.message()),
+        ErrorKind::DiskFull => format!("MISCONF {}", error.message()),
+        ErrorKind::TableAccessDenied | ErrorKind::DbAccessDenied | ErrorKind::SpecificAccessDenied => {
+            format!("NOPERM {}", error.message())
+        }
+        _ => format!("ERR {}", error.message()),
+    }
+}
+
+impl From<SqlError> for Failure {
+    fn from(error: SqlError) -> Failure {
+        match error.kind() {
+            ErrorKind::LockDeadlock => Failure::Again(error),
+            _ => Failure::Sql(error),
+        }
+    }
+}
+
+impl From<governor::Stop> for Failure {
+    fn from(stop: governor::Stop) -> Failure {
+        Failure::Sql(stop.into())
+    }
+}
+
+impl From<TransactionError> for Failure {
+    fn from(error: TransactionError) -> Failure {
+        StatementError::Transaction(error).into_sql_named("the keys").into()
+    }
+}
+
+impl From<StatementError> for Failure {
+    fn from(error: StatementError) -> Failure {
+        error.into_sql_named("the keys").into()
+    }
+}
+
+// --- what Redis says ---
+
+pub fn wrong_type() -> Failure {
+    Failure::reply("WRONGTYPE Operation against a key holding the wrong kind of value")
+}
+
+pub fn syntax() -> Failure {
+    Failure::reply("ERR syntax error")
+}
+
+pub fn not_integer() -> Failure {
+    Failure::reply("ERR value is not an integer or out of range")
+}
+
+pub fn not_float() -> Failure {
+    Failure::reply("ERR value is not a valid float")
+}
+
+pub fn out_of_range() -> Failure {
+    Failure::reply("ERR value is out of range")
+}
+
+pub fn no_such_key() -> Failure {
+    Failure::reply("ERR no such key")
+}
+
+pub fn wrong_number_of_arguments(command: &str) -> Failure {
+    Failure::Reply(format!("ERR wrong number of arguments for '{command}' command").into())
+}

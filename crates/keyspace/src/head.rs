@@ -1,0 +1,176 @@
+//! A key's row.
+
+use types::time::{Date, DateTime};
+use types::value::EnumRef;
+use types::{RowLayout, ValueRef};
+
+/// The types of keys, numbered as the labels of the column `type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    String = 1,
+    List,
+    Set,
+    SortedSet,
+    Hash,
+    Stream,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 6] = [
+        Kind::String,
+        Kind::List,
+        Kind::Set,
+        Kind::SortedSet,
+        Kind::Hash,
+        Kind::Stream,
+    ];
+
+    /// As TYPE says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::String => "string",
+            Kind::List => "list",
+            Kind::Set => "set",
+            Kind::SortedSet => "zset",
+            Kind::Hash => "hash",
+            Kind::Stream => "stream",
+        }
+    }
+
+    fn of_index(index: u16) -> Option<Kind> {
+        Kind::ALL.get(usize::from(index).checked_sub(1)?).copied()
+    }
+}
+
+const KEY: usize = 0;
+const TYPE: usize = 1;
+const VALUE: usize = 2;
+const META: usize = 3;
+const EXPIRES: usize = 4;
+
+/// A key's row, as it lies in the store.
+#[derive(Debug, Clone, Copy)]
+pub struct HeadRef<'r> {
+    pub kind: Kind,
+    /// Of a string.
+    pub value: &'r [u8],
+    /// Of everything else.
+    pub meta: &'r [u8],
+    /// Milliseconds since 1970.
+    pub expires_at: Option<i64>,
+}
+
+impl<'r> HeadRef<'r> {
+    /// `None`: a row that was written by SQL and is no key.
+    #[inline]
+    pub fn read(layout: &'r RowLayout, row: &'r [u8]) -> Option<HeadRef<'r>> {
+        let ValueRef::Enum(kind) = layout.column(row, TYPE) else {
+            return None;
+        };
+        Some(HeadRef {
+            kind: Kind::of_index(kind.index)?,
+            value: layout.raw(row, VALUE).unwrap_or_default(),
+            meta: layout.raw(row, META).unwrap_or_default(),
+            expires_at: match layout.is_null(row, EXPIRES) {
+                true => None,
+                false => moment(layout.column(row, EXPIRES)),
+            },
+        })
+    }
+
+    pub fn to_head(self) -> Head {
+        Head {
+            kind: self.kind,
+            value: self.value.to_vec(),
+            meta: self.meta.to_vec(),
+            expires_at: self.expires_at,
+        }
+    }
+
+    /// Appends the row of a key.
+    pub fn write(&self, layout: &RowLayout, key: &[u8], out: &mut Vec<u8>) {
+        let labels = &layout.columns()[TYPE].labels;
+        let expires = self.expires_at.map(date_time);
+        layout.encode_with(
+            |column| match column {
+                KEY => ValueRef::Bytes(key),
+                TYPE => ValueRef::Enum(EnumRef {
+                    index: self.kind as u16,
+                    labels,
+                }),
+                VALUE if self.kind == Kind::String => ValueRef::Bytes(self.value),
+                META if self.kind != Kind::String => ValueRef::Bytes(self.meta),
+                EXPIRES => expires.map_or(ValueRef::Null, ValueRef::DateTime),
+                _ => ValueRef::Null,
+            },
+            out,
+        );
+    }
+}
+
+/// A key's row, of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    pub kind: Kind,
+    pub value: Vec<u8>,
+    pub meta: Vec<u8>,
+    pub expires_at: Option<i64>,
+}
+
+impl Head {
+    pub fn as_ref(&self) -> HeadRef<'_> {
+        HeadRef {
+            kind: self.kind,
+            value: &self.value,
+            meta: &self.meta,
+            expires_at: self.expires_at,
+        }
+    }
+}
+
+/// The key in a row.
+pub fn key_in<'r>(layout: &'r RowLayout, row: &'r [u8]) -> &'r [u8] {
+    layout.raw(row, KEY).unwrap_or_default()
+}
+
+const DAY_MS: i64 = 86_400_000;
+/// The day number of 1970-01-01.
+const EPOCH_DAY: i64 = 719_528;
+/// 9999-12-31 23:59:59.999: what is later than that is never.
+pub const LATEST_MS: i64 = 253_402_300_799_999;
+
+/// A DATETIME in UTC as milliseconds since 1970.
+pub fn moment(value: ValueRef<'_>) -> Option<i64> {
+    let ValueRef::DateTime(at) = value else { return None };
+    let day = at.date.to_days() - EPOCH_DAY;
+    let seconds = (i64::from(at.hour) * 60 + i64::from(at.minute)) * 60 + i64::from(at.second);
+    Some(day * DAY_MS + seconds * 1000 + i64::from(at.micros / 1000))
+}
+
+/// The inverse; what is beyond the years that a DATETIME has is the end of them.
+pub fn date_time(ms: i64) -> DateTime {
+    let ms = ms.clamp(0, LATEST_MS);
+    let (day, in_day) = (ms / DAY_MS, ms % DAY_MS);
+    let seconds = in_day / 1000;
+    DateTime {
+        date: Date::from_days(day + EPOCH_DAY).expect("a day of the years that dates have"),
+        hour: (seconds / 3600) as u8,
+        minute: (seconds / 60 % 60) as u8,
+        second: (seconds % 60) as u8,
+        fsp: 3,
+        micros: (in_day % 1000) as u32 * 1000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_kept_to_the_millisecond() {
+        for ms in [0, 1, 999, 86_399_999, 86_400_000, 1_700_000_000_123, LATEST_MS] {
+            assert_eq!(moment(ValueRef::DateTime(date_time(ms))), Some(ms));
+        }
+        assert_eq!(moment(ValueRef::DateTime(date_time(i64::MAX))), Some(LATEST_MS));
+    }
+}

@@ -1,0 +1,95 @@
+//! What all Redis sessions of a node share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+use sql::engine::Engine;
+use sql::result::BufferedRows;
+use sql::session::{Session as SqlSession, SessionOptions};
+use sql_api::host::Host;
+
+use crate::failure::{Failure, Outcome};
+use crate::hub::Hub;
+use crate::tables::{self, DATABASES, Db};
+
+/// The keys of a node.
+pub struct Keyspace {
+    engine: Arc<Engine>,
+    dbs: RwLock<Vec<Option<Arc<Db>>>>,
+    next_id: AtomicU64,
+    pub hub: Hub,
+}
+
+impl Keyspace {
+    pub fn new(engine: Arc<Engine>) -> Arc<Keyspace> {
+        // Ids of two starts, or two nodes, never meet: the upper half counts starts.
+        let first_id = engine.participant().incarnation() << 32;
+        Arc::new(Keyspace {
+            engine,
+            dbs: RwLock::new(vec![None; DATABASES as usize]),
+            next_id: AtomicU64::new(first_id),
+            hub: Hub::default(),
+        })
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// Milliseconds since 1970.
+    pub fn now_ms(&self) -> i64 {
+        self.engine.clock_micros().div_euclid(1000)
+    }
+
+    /// An id for the elements of a new hash, set, ….
+    pub fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The tables of a database, which are made when it is used for the first time.
+    pub fn db(&self, number: u32, host: &dyn Host) -> Outcome<Arc<Db>> {
+        if let Some(Some(db)) = self.dbs.read().get(number as usize)
+            && (db.version == self.engine.catalog_version() || self.is_current(db)?)
+        {
+            return Ok(db.clone());
+        }
+        if number >= DATABASES {
+            return Err(Failure::reply("ERR DB index is out of range"));
+        }
+        let db = match Db::find(number, &self.engine)? {
+            Some(db) => db,
+            None => {
+                self.make_tables(number, host)?;
+                let found = Db::find(number, &self.engine)?;
+                found.ok_or_else(|| Failure::reply("ERR the tables of the database are being dropped"))?
+            }
+        };
+        let db = Arc::new(db);
+        self.dbs.write()[number as usize] = Some(db.clone());
+        Ok(db)
+    }
+
+    /// The tables of a database that has been used.
+    pub fn existing_db(&self, number: u32) -> Outcome<Option<Arc<Db>>> {
+        Ok(Db::find(number, &self.engine)?.map(Arc::new))
+    }
+
+    /// Whether the catalog still has the tables, whatever else has changed in it.
+    pub fn is_current(&self, db: &Db) -> Outcome<bool> {
+        let found = Db::find(db.number, &self.engine)?;
+        Ok(found.is_some_and(|found| {
+            tables::Part::ALL
+                .iter()
+                .all(|&part| Arc::ptr_eq(&found.table(part).rows, &db.table(part).rows))
+        }))
+    }
+
+    fn make_tables(&self, number: u32, host: &dyn Host) -> Outcome {
+        let mut session = SqlSession::new(self.engine.clone(), SessionOptions::default())?;
+        for definition in tables::definitions(number) {
+            session.query(definition.as_bytes(), host, &mut BufferedRows::default())?;
+        }
+        Ok(())
+    }
+}

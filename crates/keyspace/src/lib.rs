@@ -1,0 +1,30 @@
+//! Keys as Redis has them, over tables.
+//!
+//! A command on keys is a transaction on the rows of `redis.db0` and its neighbours ([`tables`]): the same rows, locks, snapshots, log and
+//! replicas that SQL has. So a key that SET has written is a row that SELECT finds, and both can be in one transaction's way.
+//!
+//! In reading order:
+//!
+//! 1. [`session`]: a client's connection as commands see it: its database, MULTI, WATCH;
+//! 2. [`command`]: what commands there are, and who runs them; [`call`]: one that runs; [`failure`]: what its client is told;
+//! 3. [`work`]: the transaction that it runs in; [`tables`] and [`head`]: the rows;
+//! 4. [`types`]: what the commands do; [`expiry`], [`glob`], [`chance`];
+//! 5. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys.
+
+pub mod call;
+mod chance;
+pub mod command;
+pub mod expiry;
+pub mod failure;
+mod glob;
+pub mod head;
+pub mod hub;
+pub mod keyspace;
+mod server;
+pub mod session;
+pub mod tables;
+mod types;
+pub mod work;
+
+pub use keyspace::Keyspace;
+pub use session::Session;

@@ -1,0 +1,484 @@
+//! A client's session: one command after the other, several at once, or none before EXEC.
+//!
+//! ```text
+//!   a pipeline ──▶ runs of commands on keys: one transaction each ──▶ answers, when it is committed
+//!              └─▶ commands on the session, EXEC, those that block: alone
+//! ```
+//!
+//! Commands that a client sends without waiting for answers share a transaction as far as they can, and its commit. None is answered
+//! before. If the transaction has to begin anew, it does so for each of them alone.
+
+pub mod multi;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use catalog::Privileges;
+use redis_wire::{Protocol, Reply};
+use sql::session::wait_for_commit;
+use sql_api::host::{Host, WaitEnd};
+use sql_api::session::SessionAccount;
+use transaction::Durability;
+
+use crate::call::Call;
+use crate::command::{Access, Command, Commands, Handler};
+use crate::failure::{Failure, InVain, Outcome, Wanted, wrong_number_of_arguments};
+use crate::keyspace::Keyspace;
+use crate::tables::{DATABASE, Part};
+use crate::work::{Event, Work};
+
+use multi::{Queue, Watch};
+
+/// How often work begins anew before its client is told.
+const TRIES: u32 = 20;
+/// A waiting command looks again after so long, though nobody has called it: SQL, or another node, may have changed its keys.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
+/// What a session asks of the front.
+pub trait Surroundings {
+    /// Who logs in with a password; `user` is none where the client names nobody. Waits its turn.
+    fn log_in(&self, user: Option<&str>, password: &[u8], host: &dyn Host) -> Result<SessionAccount, String>;
+    /// A line for each client (CLIENT LIST).
+    fn clients(&self) -> Vec<String>;
+    /// The address of the client.
+    fn address(&self) -> String;
+    /// INFO's figures that only the front knows.
+    fn connections(&self) -> u64;
+    /// Interrupts a connection; false: there is none.
+    fn kill(&self, id: u64) -> bool;
+}
+
+/// One client's session.
+pub struct Session {
+    pub(crate) keyspace: Arc<Keyspace>,
+    pub(crate) surroundings: Box<dyn Surroundings>,
+    pub id: u64,
+    pub db: u32,
+    pub protocol: Protocol,
+    /// `None`: the client has to log in.
+    pub account: Option<SessionAccount>,
+    pub(crate) name: Vec<u8>,
+    pub(crate) library: (Vec<u8>, Vec<u8>),
+    pub(crate) durability: Durability,
+    pub(crate) queue: Option<Queue>,
+    pub(crate) watch: Option<Watch>,
+    /// What the account may do with the keys of a database, by the catalog of this version.
+    rights: Option<(u64, u32, Privileges)>,
+    /// The connection ends when the answers have been sent.
+    pub ends: bool,
+}
+
+/// A command on the session or the server.
+pub struct SessionCall<'c> {
+    pub session: &'c mut Session,
+    pub args: &'c [&'c [u8]],
+    pub reply: &'c mut Reply,
+    pub host: &'c dyn Host,
+}
+
+/// A request: its words, the command's name first.
+pub type Request<'r> = Vec<&'r [u8]>;
+
+/// What a request turns out to be.
+enum Meant {
+    /// Runs on keys.
+    Data {
+        command: &'static Command,
+        run: fn(&mut Call<'_, '_>) -> Outcome,
+    },
+    /// Runs on the session.
+    Session {
+        command: &'static Command,
+        run: fn(&mut SessionCall<'_>) -> Outcome,
+    },
+    Refused(Failure),
+}
+
+impl Session {
+    pub fn new(
+        keyspace: Arc<Keyspace>,
+        id: u64,
+        account: Option<SessionAccount>,
+        surroundings: Box<dyn Surroundings>,
+    ) -> Session {
+        let durability = keyspace.engine().durability();
+        Session {
+            keyspace,
+            surroundings,
+            id,
+            db: 0,
+            protocol: Protocol::Resp2,
+            account,
+            name: Vec::new(),
+            library: Default::default(),
+            durability,
+            queue: None,
+            watch: None,
+            rights: None,
+            ends: false,
+        }
+    }
+
+    /// Runs requests in their order. Their answers are appended.
+    pub fn run(&mut self, requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
+        let mut at = 0;
+        while at < requests.len() && !self.ends {
+            reply.protocol = self.protocol;
+            let group = self.group(&requests[at..]);
+            match group.len() {
+                0 | 1 => {
+                    self.run_one(&requests[at], host, reply);
+                    at += 1;
+                }
+                len => {
+                    self.run_group(&group, &requests[at..at + len], host, reply);
+                    at += len;
+                }
+            }
+        }
+    }
+
+    /// The first requests, as far as they can share a transaction.
+    fn group(&mut self, requests: &[Request<'_>]) -> Vec<Meant> {
+        let mut group = Vec::new();
+        if self.queue.is_some() || requests.len() < 2 {
+            return group;
+        }
+        for request in requests {
+            match self.meant(request) {
+                Meant::Data { command, run } if !command.flags.blocks => group.push(Meant::Data { command, run }),
+                _ => break,
+            }
+        }
+        group
+    }
+
+    /// Who runs a request; an error where nobody may, or can.
+    fn meant(&mut self, args: &[&[u8]]) -> Meant {
+        match self.look_up(args) {
+            Err(failure) => Meant::Refused(failure),
+            Ok(command) => match command.handler {
+                Handler::Data(run) => Meant::Data { command, run },
+                Handler::Session(run) => Meant::Session { command, run },
+                Handler::Nobody => Meant::Refused(Failure::Reply(
+                    format!("ERR the command '{}' is not implemented", command.name()).into(),
+                )),
+            },
+        }
+    }
+
+    fn look_up(&mut self, args: &[&[u8]]) -> Outcome<&'static Command> {
+        let name = args.first().copied().unwrap_or_default();
+        let Some(command) = Commands::get().find(name) else {
+            return Err(unknown_command(args));
+        };
+        let Some(meant) = command.meant_by(args) else {
+            let (name, subcommand) = (command.name().to_ascii_uppercase(), String::from_utf8_lossy(args[1]));
+            let text = format!("ERR unknown subcommand '{subcommand:.128}'. Try {name} HELP.");
+            return Err(Failure::Reply(text.into()));
+        };
+        if !meant.takes(args.len()) || !command.takes(args.len()) {
+            return Err(wrong_number_of_arguments(meant.name()));
+        }
+        if self.account.is_none() && !meant.flags.without_login {
+            return Err(Failure::reply("NOAUTH Authentication required."));
+        }
+        self.check_rights(meant)?;
+        Ok(meant)
+    }
+
+    /// NOPERM where the account may not do that with the keys of the database.
+    fn check_rights(&mut self, command: &Command) -> Outcome {
+        let (Some(SessionAccount::Account { user, host }), true) =
+            (&self.account, command.flags.reads || command.flags.writes)
+        else {
+            return Ok(());
+        };
+        let version = self.keyspace.engine().catalog_version();
+        let held = match self.rights {
+            Some((known, db, held)) if known == version && db == self.db => held,
+            _ => {
+                let table = Part::Keys.name(self.db);
+                let held = self.keyspace.engine().privileges_on_table(user, host, DATABASE, &table);
+                self.rights = Some((version, self.db, held));
+                held
+            }
+        };
+        let wanted = match command.flags.writes {
+            true => Privileges::SELECT
+                .with(Privileges::INSERT)
+                .with(Privileges::UPDATE)
+                .with(Privileges::DELETE),
+            false => Privileges::SELECT,
+        };
+        match held.contains(wanted) {
+            true => Ok(()),
+            false => Err(Failure::Reply(
+                format!(
+                    "NOPERM User {user} has no permissions to run the '{}' command",
+                    command.name()
+                )
+                .into(),
+            )),
+        }
+    }
+
+    // --- several at once ---
+
+    fn run_group(&mut self, group: &[Meant], requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
+        let begin = reply.bytes.len();
+        let mut events = Vec::new();
+        match self.try_group(group, requests, host, reply, &mut events) {
+            Ok(()) => self.publish(&events),
+            // Whoever fails now is told so alone.
+            Err(_) => {
+                reply.bytes.truncate(begin);
+                for request in requests {
+                    self.run_one(request, host, reply);
+                }
+            }
+        }
+    }
+
+    fn try_group(
+        &mut self,
+        group: &[Meant],
+        requests: &[Request<'_>],
+        host: &dyn Host,
+        reply: &mut Reply,
+        events: &mut Vec<Event>,
+    ) -> Outcome {
+        self.begin_statement();
+        let keyspace = self.keyspace.clone();
+        let db = keyspace.db(self.db, host)?;
+        let mut work = Work::begin(&keyspace, self.durability, host);
+        let mut written = Vec::new();
+        for (meant, args) in group.iter().zip(requests) {
+            let Meant::Data { command, .. } = meant else { continue };
+            written.extend(written_keys(command, args));
+        }
+        match written.is_empty() {
+            true => work.catch_up()?,
+            false => work.lock_keys(&db, written)?,
+        }
+        for (meant, args) in group.iter().zip(requests) {
+            let Meant::Data { run, .. } = meant else { continue };
+            governor::tick()?;
+            let mut call = Call {
+                work: &mut work,
+                db: db.clone(),
+                args,
+                reply,
+                may_block: false,
+            };
+            run_call(&mut call, *run)?;
+        }
+        *events = commit(work, host)?;
+        Ok(())
+    }
+
+    // --- one ---
+
+    fn run_one(&mut self, args: &[&[u8]], host: &dyn Host, reply: &mut Reply) {
+        let begin = reply.bytes.len();
+        reply.protocol = self.protocol;
+        let meant = self.meant(args);
+        let result = match (meant, self.queue.is_some()) {
+            (Meant::Refused(failure), is_queued) => {
+                if is_queued {
+                    self.spoil_queue();
+                }
+                Err(failure)
+            }
+            (Meant::Data { command, .. } | Meant::Session { command, .. }, true) if !multi::runs_at_once(command) => {
+                self.enqueue(command, args, reply)
+            }
+            (Meant::Data { command, run }, _) => self.run_data(command, run, args, host, reply),
+            (Meant::Session { run, .. }, _) => {
+                self.begin_statement();
+                run(&mut SessionCall {
+                    session: self,
+                    args,
+                    reply,
+                    host,
+                })
+            }
+        };
+        if let Err(failure) = result {
+            reply.bytes.truncate(begin);
+            reply.protocol = self.protocol;
+            reply.error(&failure.text());
+        }
+    }
+
+    /// From here on the governor counts for a new command.
+    fn begin_statement(&self) {
+        let limit = self.keyspace.engine().participant().store().memory().limit() / 4;
+        governor::begin_statement(limit);
+    }
+
+    fn run_data(
+        &mut self,
+        command: &'static Command,
+        run: fn(&mut Call<'_, '_>) -> Outcome,
+        args: &[&[u8]],
+        host: &dyn Host,
+        reply: &mut Reply,
+    ) -> Outcome {
+        match self.try_data(command, run, args, true, host, reply) {
+            Err(Failure::Blocks(wanted)) => self.wait_for(&wanted, command, run, args, host, reply),
+            result => result,
+        }
+    }
+
+    /// Runs a command in a transaction of its own, which begins anew where it has to.
+    fn try_data(
+        &mut self,
+        command: &'static Command,
+        run: fn(&mut Call<'_, '_>) -> Outcome,
+        args: &[&[u8]],
+        may_block: bool,
+        host: &dyn Host,
+        reply: &mut Reply,
+    ) -> Outcome {
+        let begin = reply.bytes.len();
+        let keyspace = self.keyspace.clone();
+        let mut tries = 0;
+        loop {
+            self.begin_statement();
+            let db = keyspace.db(self.db, host)?;
+            let mut work = Work::begin(&keyspace, self.durability, host);
+            let written = written_keys(command, args);
+            let locked = match written.is_empty() {
+                true => work.catch_up(),
+                false => work.lock_keys(&db, written),
+            };
+            let done = locked.and_then(|()| {
+                run(&mut Call {
+                    work: &mut work,
+                    db,
+                    args,
+                    reply,
+                    may_block,
+                })
+            });
+            let done = done.and_then(|()| commit(work, host));
+            match done {
+                Ok(events) => {
+                    self.publish(&events);
+                    return Ok(());
+                }
+                Err(Failure::Again(_)) if tries < TRIES => {
+                    reply.bytes.truncate(begin);
+                    tries += 1;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Waits until a key has what the command wants, in the line of all who do.
+    fn wait_for(
+        &mut self,
+        wanted: &Wanted,
+        command: &'static Command,
+        run: fn(&mut Call<'_, '_>) -> Outcome,
+        args: &[&[u8]],
+        host: &dyn Host,
+        reply: &mut Reply,
+    ) -> Outcome {
+        let begin = reply.bytes.len();
+        let mut fixed: Vec<&[u8]> = args.to_vec();
+        for (at, arg) in &wanted.fixed {
+            fixed[*at] = arg;
+        }
+        let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout);
+        let keyspace = self.keyspace.clone();
+        let place = keyspace.hub.wait_for(self.db, wanted.keys.clone());
+        loop {
+            if place.is_first() {
+                match self.try_data(command, run, &fixed, true, host, reply) {
+                    Err(Failure::Blocks(_)) => reply.bytes.truncate(begin),
+                    result => return result,
+                }
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                match wanted.in_vain {
+                    InVain::Null => reply.null(),
+                    InVain::NullArray => reply.null_array(),
+                }
+                return Ok(());
+            }
+            let look_again = left.map_or(BETWEEN_LOOKS, |left| left.min(BETWEEN_LOOKS));
+            if let WaitEnd::Interrupted(interrupt) = host.wait_interruptible(pin!(place.called()), Some(look_again)) {
+                return Err(governor::Stop::Interrupt(interrupt).into());
+            }
+        }
+    }
+
+    /// Tells others what has been committed.
+    pub(crate) fn publish(&self, events: &[Event]) {
+        for event in events {
+            self.keyspace.hub.changed(event.db, &event.key);
+        }
+    }
+}
+
+/// The keys that a command names and may change.
+fn written_keys<'a>(command: &Command, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    if !command.flags.writes {
+        return Vec::new();
+    }
+    // Of a command that writes, what it reads must not change meanwhile either.
+    command
+        .keys(args)
+        .into_iter()
+        .map(|(at, _): (usize, Access)| args[at])
+        .collect()
+}
+
+/// Runs a command in a transaction that goes on after it. Its failure undoes what it did, and is its answer.
+fn run_call(call: &mut Call<'_, '_>, run: fn(&mut Call<'_, '_>) -> Outcome) -> Outcome {
+    let begin = call.reply.bytes.len();
+    let savepoint = call.work.savepoint();
+    match run(call) {
+        Ok(()) => {
+            call.work.release(savepoint);
+            Ok(())
+        }
+        Err(failure @ Failure::Again(_)) => Err(failure),
+        Err(failure) => {
+            call.work.roll_back_to(savepoint);
+            call.reply.bytes.truncate(begin);
+            call.reply.error(&failure.text());
+            Ok(())
+        }
+    }
+}
+
+/// Commits; what others are to be told of it.
+fn commit(work: Work<'_>, host: &dyn Host) -> Outcome<Vec<Event>> {
+    let (transaction, events) = work.into_transaction();
+    if transaction.has_writes() {
+        wait_for_commit(transaction.commit(), host)?;
+    } else if transaction.is_guest() {
+        host.wait(pin!(transaction.rolled_back()));
+    }
+    Ok(events)
+}
+
+fn unknown_command(args: &[&[u8]]) -> Failure {
+    let name = String::from_utf8_lossy(args.first().copied().unwrap_or_default());
+    let mut begin = String::new();
+    for arg in args.iter().skip(1) {
+        if begin.len() >= 128 {
+            break;
+        }
+        let room = 128 - begin.len();
+        let arg = String::from_utf8_lossy(arg);
+        begin.push_str(&format!("'{arg:.room$}' "));
+    }
+    Failure::Reply(format!("ERR unknown command '{name:.128}', with args beginning with: {begin}").into())
+}

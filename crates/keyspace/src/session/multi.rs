@@ -1,0 +1,237 @@
+//! MULTI, EXEC, DISCARD, WATCH: several commands as one transaction, unless a watched key has changed.
+
+use redis_wire::Reply;
+use store::Snapshot;
+
+use super::{Meant, Session, SessionCall, commit, run_call, written_keys};
+use crate::call::Call;
+use crate::command::{Command, Handler};
+use crate::failure::{Failure, Outcome};
+use crate::work::{Event, Work};
+
+/// Commands that wait for EXEC.
+#[derive(Default)]
+pub struct Queue {
+    requests: Vec<Vec<Vec<u8>>>,
+    /// One of them was refused: EXEC will be, too.
+    is_spoilt: bool,
+}
+
+/// Keys that have to be as they were.
+pub struct Watch {
+    keys: Vec<(u32, Vec<u8>)>,
+    /// Of each: the moment from which on it must not change, and whether it was there.
+    since: Vec<(Snapshot, bool)>,
+}
+
+/// Commands that MULTI does not put off.
+pub fn runs_at_once(command: &Command) -> bool {
+    matches!(
+        command.name(),
+        "exec" | "discard" | "multi" | "watch" | "quit" | "reset"
+    )
+}
+
+impl Session {
+    pub(super) fn enqueue(&mut self, command: &Command, args: &[&[u8]], reply: &mut Reply) -> Outcome {
+        if command.flags.not_in_multi {
+            self.spoil_queue();
+            let text = format!("ERR Command not allowed inside a transaction: '{}'", command.name());
+            return Err(Failure::Reply(text.into()));
+        }
+        let queue = self.queue.as_mut().expect("a transaction has begun");
+        queue.requests.push(args.iter().map(|arg| arg.to_vec()).collect());
+        reply.simple("QUEUED");
+        Ok(())
+    }
+
+    pub(super) fn spoil_queue(&mut self) {
+        if let Some(queue) = &mut self.queue {
+            queue.is_spoilt = true;
+        }
+    }
+
+    pub(crate) fn forget_transaction(&mut self) {
+        self.queue = None;
+        self.watch = None;
+    }
+}
+
+pub fn multi(call: &mut SessionCall) -> Outcome {
+    if call.session.queue.is_some() {
+        return Err(Failure::reply("ERR MULTI calls can not be nested"));
+    }
+    call.session.queue = Some(Queue::default());
+    call.reply.ok();
+    Ok(())
+}
+
+pub fn discard(call: &mut SessionCall) -> Outcome {
+    if call.session.queue.is_none() {
+        return Err(Failure::reply("ERR DISCARD without MULTI"));
+    }
+    call.session.forget_transaction();
+    call.reply.ok();
+    Ok(())
+}
+
+pub fn watch(call: &mut SessionCall) -> Outcome {
+    if call.session.queue.is_some() {
+        return Err(Failure::reply("ERR WATCH inside MULTI is not allowed"));
+    }
+    let keyspace = call.session.keyspace.clone();
+    let db = keyspace.db(call.session.db, call.host)?;
+    let work = Work::begin(&keyspace, call.session.durability, call.host);
+    work.catch_up()?;
+    let store = keyspace.engine().participant().store();
+    let watch = call.session.watch.get_or_insert_with(|| Watch {
+        keys: Vec::new(),
+        since: Vec::new(),
+    });
+    for &key in &call.args[1..] {
+        governor::tick()?;
+        let key = (db.number, key.to_vec());
+        if !watch.keys.contains(&key) {
+            let is_there = work.kind(&db, &key.1).is_some();
+            watch.since.push((store.snapshot(), is_there));
+            watch.keys.push(key);
+        }
+    }
+    call.reply.ok();
+    Ok(())
+}
+
+pub fn unwatch(call: &mut SessionCall) -> Outcome {
+    call.session.watch = None;
+    call.reply.ok();
+    Ok(())
+}
+
+pub fn exec(call: &mut SessionCall) -> Outcome {
+    let Some(queue) = call.session.queue.take() else {
+        return Err(Failure::reply("ERR EXEC without MULTI"));
+    };
+    let watch = call.session.watch.take();
+    if queue.is_spoilt {
+        return Err(Failure::reply(
+            "EXECABORT Transaction discarded because of previous errors.",
+        ));
+    }
+    let begin = call.reply.bytes.len();
+    let mut tries = 0;
+    loop {
+        match call.try_exec(&queue, watch.as_ref()) {
+            Err(Failure::Again(_)) if tries < super::TRIES => {
+                call.reply.bytes.truncate(begin);
+                tries += 1;
+            }
+            Err(failure) => return Err(failure),
+            Ok(events) => {
+                call.session.publish(&events);
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl SessionCall<'_> {
+    fn try_exec(&mut self, queue: &Queue, watch: Option<&Watch>) -> Outcome<Vec<Event>> {
+        self.session.begin_statement();
+        let (keyspace, host) = (self.session.keyspace.clone(), self.host);
+        let db_before = self.session.db;
+        let mut work = Work::begin(&keyspace, self.session.durability, host);
+        let requests: Vec<Vec<&[u8]>> = queue
+            .requests
+            .iter()
+            .map(|request| request.iter().map(Vec::as_slice).collect())
+            .collect();
+        self.lock_all(&work, &requests, watch)?;
+        if let Some(watch) = watch
+            && self.has_changed(&work, watch)?
+        {
+            self.reply.null_array();
+            return commit(work, host);
+        }
+        self.reply.array(requests.len());
+        for args in &requests {
+            governor::tick()?;
+            match self.session.meant(args) {
+                Meant::Data { run, .. } => {
+                    let db = keyspace.db(self.session.db, host)?;
+                    let mut call = Call {
+                        work: &mut work,
+                        db,
+                        args,
+                        reply: self.reply,
+                        may_block: false,
+                    };
+                    if let Err(failure) = run_call(&mut call, run) {
+                        self.session.db = db_before;
+                        return Err(failure);
+                    }
+                }
+                Meant::Session { run, .. } => {
+                    let at = self.reply.bytes.len();
+                    let done = run(&mut SessionCall {
+                        session: self.session,
+                        args,
+                        reply: self.reply,
+                        host,
+                    });
+                    if let Err(failure) = done {
+                        self.reply.bytes.truncate(at);
+                        self.reply.error(&failure.text());
+                    }
+                    self.reply.protocol = self.session.protocol;
+                }
+                Meant::Refused(failure) => self.reply.error(&failure.text()),
+            }
+        }
+        commit(work, host)
+    }
+
+    /// Locks all keys that the transaction names: database by database.
+    fn lock_all(&mut self, work: &Work<'_>, requests: &[Vec<&[u8]>], watch: Option<&Watch>) -> Outcome {
+        let mut db = self.session.db;
+        let mut keys: Vec<(u32, &[u8])> = Vec::new();
+        for (db, key) in watch.iter().flat_map(|watch| &watch.keys) {
+            keys.push((*db, key));
+        }
+        let mut writes = false;
+        for args in requests {
+            let commands = crate::command::Commands::get();
+            let command = commands.find(args[0]).and_then(|command| command.meant_by(args));
+            let Some(command) = command else { continue };
+            if command.name() == "select" && args.len() == 2 {
+                db = crate::types::generic::database(args[1]).unwrap_or(db);
+            }
+            if matches!(command.handler, Handler::Data(_)) {
+                writes |= command.flags.writes;
+                keys.extend(written_keys(command, args).into_iter().map(|key| (db, key)));
+            }
+        }
+        if !writes && watch.is_none() {
+            return work.catch_up();
+        }
+        keys.sort_unstable();
+        let mut rest = keys.as_slice();
+        while let Some(&(number, _)) = rest.first() {
+            let len = rest.iter().take_while(|(other, _)| *other == number).count();
+            let db = work.db(number)?;
+            work.lock_keys(&db, rest[..len].iter().map(|(_, key)| *key))?;
+            rest = &rest[len..];
+        }
+        work.catch_up()
+    }
+
+    fn has_changed(&self, work: &Work<'_>, watch: &Watch) -> Outcome<bool> {
+        for ((number, key), (since, was_there)) in watch.keys.iter().zip(&watch.since) {
+            let db = work.db(*number)?;
+            // One that has expired meanwhile has changed, too.
+            if work.is_changed_since(&db, key, since) || *was_there && work.kind(&db, key).is_none() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

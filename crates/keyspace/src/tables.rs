@@ -1,0 +1,255 @@
+//! The tables that keys are kept in.
+//!
+//! ```text
+//!   redis.db0           a row for each key: its type, the value of a string, when it expires
+//!   redis.db0_hash      a row for each field           key (id, field)
+//!   redis.db0_set       a row for each member          key (id, member)
+//!   redis.db0_zset      a row for each member          key (id, member), index (id, score, member)
+//!   redis.db0_list      a row for each element         key (id, position)
+//!   redis.db0_stream    a row for each entry           key (id, ms, seq)
+//!   redis.db0_group     a row for each consumer group  key (id, name)
+//!   redis.db0_consumer  a row for each consumer        key (id, group, name)
+//!   redis.db0_pending   a row for each entry that a consumer has not acknowledged, key (id, group, ms, seq)
+//! ```
+//!
+//! The elements of a hash, a set, … have the id that is in their key's row. So a key is renamed, or disappears with a million
+//! elements, by a change of its own row. Whoever changes an element holds the lock of the key's row.
+//!
+//! Members that are longer than an index takes ([`MEMBER_MAX`]) are kept whole in a column of their own; the indexed one has their
+//! beginning and their SHA-256.
+
+use std::sync::Arc;
+
+use catalog::Catalog;
+use sha2::{Digest, Sha256};
+use sql::engine::Engine;
+use sql::table::Table;
+use types::{IndexId, KeyLayout, ValueRef};
+
+use crate::failure::{Failure, Outcome};
+
+pub const DATABASE: &str = "redis";
+/// Databases that SELECT takes (`databases`).
+pub const DATABASES: u32 = 16;
+/// The longest key.
+pub const KEY_MAX: usize = 3000;
+/// The longest member that is its own index key.
+pub const MEMBER_MAX: usize = 2000;
+const DIGEST_LEN: usize = 32;
+
+/// One of the tables of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Keys,
+    Hash,
+    Set,
+    SortedSet,
+    List,
+    Stream,
+    Group,
+    Consumer,
+    Pending,
+}
+
+impl Part {
+    pub const ALL: [Part; 9] = [
+        Part::Keys,
+        Part::Hash,
+        Part::Set,
+        Part::SortedSet,
+        Part::List,
+        Part::Stream,
+        Part::Group,
+        Part::Consumer,
+        Part::Pending,
+    ];
+
+    pub fn name(self, db: u32) -> String {
+        let suffix = match self {
+            Part::Keys => "",
+            Part::Hash => "_hash",
+            Part::Set => "_set",
+            Part::SortedSet => "_zset",
+            Part::List => "_list",
+            Part::Stream => "_stream",
+            Part::Group => "_group",
+            Part::Consumer => "_consumer",
+            Part::Pending => "_pending",
+        };
+        format!("db{db}{suffix}")
+    }
+
+    fn definition(self) -> &'static str {
+        match self {
+            Part::Keys => {
+                "`key` VARBINARY(3000) NOT NULL, \
+                 `type` ENUM('string', 'list', 'set', 'zset', 'hash', 'stream') NOT NULL, \
+                 `value` LONGBLOB NULL COMMENT 'of a string', \
+                 `meta` VARBINARY(1000) NULL COMMENT 'of other types: id, length and more', \
+                 `expires_at` DATETIME(3) NULL COMMENT 'in UTC', \
+                 `id` BIGINT UNSIGNED GENERATED ALWAYS AS (CAST(CONV(HEX(LEFT(`meta`, 8)), 16, 10) AS UNSIGNED)) VIRTUAL \
+                 COMMENT 'of the elements', \
+                 `length` BIGINT UNSIGNED GENERATED ALWAYS AS (CAST(CONV(HEX(SUBSTRING(`meta`, 9, 8)), 16, 10) AS UNSIGNED)) VIRTUAL, \
+                 PRIMARY KEY (`key`)"
+            }
+            Part::Hash => {
+                "`id` BIGINT UNSIGNED NOT NULL, `field` VARBINARY(2001) NOT NULL, `whole` LONGBLOB NULL COMMENT 'a longer field', \
+                 `value` LONGBLOB NOT NULL, `expires_at` DATETIME(3) NULL COMMENT 'in UTC', PRIMARY KEY (`id`, `field`)"
+            }
+            Part::Set => {
+                "`id` BIGINT UNSIGNED NOT NULL, `member` VARBINARY(2001) NOT NULL, `whole` LONGBLOB NULL COMMENT 'a longer member', \
+                 PRIMARY KEY (`id`, `member`)"
+            }
+            Part::SortedSet => {
+                "`id` BIGINT UNSIGNED NOT NULL, `member` VARBINARY(2001) NOT NULL, `whole` LONGBLOB NULL COMMENT 'a longer member', \
+                 `score` DOUBLE NOT NULL, PRIMARY KEY (`id`, `member`), KEY `score` (`id`, `score`, `member`)"
+            }
+            Part::List => {
+                "`id` BIGINT UNSIGNED NOT NULL, `position` BIGINT NOT NULL, `value` LONGBLOB NOT NULL, PRIMARY KEY (`id`, `position`)"
+            }
+            Part::Stream => {
+                "`id` BIGINT UNSIGNED NOT NULL, `ms` BIGINT UNSIGNED NOT NULL, `seq` BIGINT UNSIGNED NOT NULL, \
+                 `fields` LONGBLOB NOT NULL, PRIMARY KEY (`id`, `ms`, `seq`)"
+            }
+            Part::Group => {
+                "`id` BIGINT UNSIGNED NOT NULL, `name` VARBINARY(1000) NOT NULL, `last_ms` BIGINT UNSIGNED NOT NULL, \
+                 `last_seq` BIGINT UNSIGNED NOT NULL, `entries_read` BIGINT NOT NULL, PRIMARY KEY (`id`, `name`)"
+            }
+            Part::Consumer => {
+                "`id` BIGINT UNSIGNED NOT NULL, `group` VARBINARY(1000) NOT NULL, `name` VARBINARY(1000) NOT NULL, \
+                 `seen_ms` BIGINT NOT NULL, `active_ms` BIGINT NOT NULL, PRIMARY KEY (`id`, `group`, `name`)"
+            }
+            Part::Pending => {
+                "`id` BIGINT UNSIGNED NOT NULL, `group` VARBINARY(1000) NOT NULL, `ms` BIGINT UNSIGNED NOT NULL, \
+                 `seq` BIGINT UNSIGNED NOT NULL, `consumer` VARBINARY(1000) NOT NULL, `delivered_ms` BIGINT NOT NULL, \
+                 `deliveries` BIGINT NOT NULL, PRIMARY KEY (`id`, `group`, `ms`, `seq`)"
+            }
+        }
+    }
+
+    /// The columns that rows have, as the code reads and writes them.
+    fn columns(self) -> &'static [&'static str] {
+        match self {
+            Part::Keys => &["key", "type", "value", "meta", "expires_at"],
+            Part::Hash => &["id", "field", "whole", "value", "expires_at"],
+            Part::Set => &["id", "member", "whole"],
+            Part::SortedSet => &["id", "member", "whole", "score"],
+            Part::List => &["id", "position", "value"],
+            Part::Stream => &["id", "ms", "seq", "fields"],
+            Part::Group => &["id", "name", "last_ms", "last_seq", "entries_read"],
+            Part::Consumer => &["id", "group", "name", "seen_ms", "active_ms"],
+            Part::Pending => &["id", "group", "ms", "seq", "consumer", "delivered_ms", "deliveries"],
+        }
+    }
+}
+
+/// The statements that make the tables of a database, where they are not there.
+pub fn definitions(db: u32) -> Vec<String> {
+    let mut statements = vec![format!("CREATE DATABASE IF NOT EXISTS {DATABASE}")];
+    statements.extend(Part::ALL.map(|part| {
+        format!(
+            "CREATE TABLE IF NOT EXISTS {DATABASE}.{} ({})",
+            part.name(db),
+            part.definition()
+        )
+    }));
+    statements
+}
+
+/// The tables of one database of keys.
+pub struct Db {
+    pub number: u32,
+    /// Of the catalog that they were looked up in.
+    pub version: u64,
+    tables: [Arc<Table>; Part::ALL.len()],
+}
+
+impl Db {
+    /// `None`: some of them are not there.
+    pub fn find(number: u32, engine: &Engine) -> Outcome<Option<Db>> {
+        let version = engine.catalog_version();
+        let catalog = engine.catalog();
+        let mut tables = Vec::with_capacity(Part::ALL.len());
+        for part in Part::ALL {
+            match table(part, number, &catalog, engine)? {
+                Some(table) => tables.push(table),
+                None => return Ok(None),
+            }
+        }
+        let tables = tables.try_into();
+        Ok(tables.ok().map(|tables| Db {
+            number,
+            version,
+            tables,
+        }))
+    }
+
+    pub fn table(&self, part: Part) -> &Arc<Table> {
+        &self.tables[part as usize]
+    }
+}
+
+fn table(part: Part, db: u32, catalog: &Catalog, engine: &Engine) -> Outcome<Option<Arc<Table>>> {
+    let name = part.name(db);
+    let Some(def) = catalog.table(DATABASE, &name) else {
+        return Ok(None);
+    };
+    let stored = def.columns.iter().filter(|column| !column.is_virtual());
+    if !stored
+        .map(|column| column.name.as_str())
+        .eq(part.columns().iter().copied())
+    {
+        return Err(Failure::Reply(
+            format!("ERR the table {DATABASE}.{name} has other columns than those that keys are kept in").into(),
+        ));
+    }
+    Ok(engine.table(def))
+}
+
+/// Appends the primary key of a row.
+pub fn key_of<'v>(table: &Table, values: impl IntoIterator<Item = ValueRef<'v>>, out: &mut Vec<u8>) {
+    layout_of(table, IndexId::PRIMARY).encode_refs(values, out);
+}
+
+pub fn layout_of(table: &Table, index: IndexId) -> &KeyLayout {
+    table.key_layout(index).expect("the tables of keys have these indexes")
+}
+
+/// A member as it is indexed, and itself where it is longer than that.
+pub struct Member<'m> {
+    indexed: Indexed<'m>,
+    pub whole: Option<&'m [u8]>,
+}
+
+enum Indexed<'m> {
+    Itself(&'m [u8]),
+    Shortened(Box<[u8; MEMBER_MAX + 1]>),
+}
+
+impl<'m> Member<'m> {
+    #[inline]
+    pub fn new(member: &'m [u8]) -> Member<'m> {
+        if member.len() <= MEMBER_MAX {
+            return Member {
+                indexed: Indexed::Itself(member),
+                whole: None,
+            };
+        }
+        let mut short = Box::new([0; MEMBER_MAX + 1]);
+        let (begin, digest) = short.split_at_mut(MEMBER_MAX + 1 - DIGEST_LEN);
+        begin.copy_from_slice(&member[..begin.len()]);
+        digest.copy_from_slice(&Sha256::digest(member));
+        Member {
+            indexed: Indexed::Shortened(short),
+            whole: Some(member),
+        }
+    }
+
+    #[inline]
+    pub fn indexed(&self) -> &[u8] {
+        match &self.indexed {
+            Indexed::Itself(member) => member,
+            Indexed::Shortened(short) => &short[..],
+        }
+    }
+}

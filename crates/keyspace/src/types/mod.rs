@@ -1,0 +1,8 @@
+//! The types of keys, and what commands do with them.
+
+pub mod generic;
+pub mod hash;
+pub mod list;
+pub mod set;
+pub mod string;
+pub mod zset;

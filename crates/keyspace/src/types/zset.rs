@@ -1,0 +1,1019 @@
+//! Sorted sets: a row for each member, and an index by score and member.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+
+use redis_wire::Protocol;
+use redis_wire::number::{parse_f64, parse_i64};
+use store::{Direction, KeyRange};
+use types::{IndexId, RowLayout, ValueRef};
+
+use crate::call::{Call, is_word};
+use crate::chance::choose;
+use crate::failure::{Failure, InVain, Outcome, not_float, syntax, wrong_type};
+use crate::head::Kind;
+use crate::tables::{Db, Member, Part, layout_of};
+use crate::types::generic::counted_keys;
+use crate::types::list::{block, timeout};
+use crate::types::set::member_in;
+use crate::work::{Class, Collection, Work};
+
+const SCORE: usize = 3;
+
+fn score_in(layout: &RowLayout, row: &[u8]) -> f64 {
+    match layout.column(row, SCORE) {
+        ValueRef::Double(score) => score,
+        _ => 0.0,
+    }
+}
+
+/// A member and its score.
+pub type Scored = (Vec<u8>, f64);
+
+/// The score of a member.
+pub fn score_of(work: &Work<'_>, db: &Db, id: u64, member: &[u8]) -> Option<f64> {
+    let member = Member::new(member);
+    let key = [ValueRef::UInt(id), ValueRef::Bytes(member.indexed())];
+    work.element(db, Part::SortedSet, key, score_in)
+}
+
+/// Gives a member a score. `old` is what it has.
+pub fn put(work: &mut Work<'_>, db: &Db, set: &mut Collection, member: &[u8], score: f64, old: Option<f64>) -> Outcome {
+    let member = Member::new(member);
+    let whole = member.whole.map_or(ValueRef::Null, ValueRef::Bytes);
+    // Zero has no sign in an order.
+    let score = ValueRef::Double(if score == 0.0 { 0.0 } else { score });
+    let row = [ValueRef::UInt(set.id), ValueRef::Bytes(member.indexed()), whole, score];
+    work.put_element(db, Part::SortedSet, &row)?;
+    set.len += u64::from(old.is_none());
+    Ok(())
+}
+
+pub fn remove(work: &mut Work<'_>, db: &Db, set: &mut Collection, member: &[u8]) -> Outcome<bool> {
+    let member = Member::new(member);
+    let key = [ValueRef::UInt(set.id), ValueRef::Bytes(member.indexed())];
+    let removed = work.remove_element(db, Part::SortedSet, key)?;
+    set.len -= u64::from(removed);
+    Ok(removed)
+}
+
+/// The index by score.
+fn by_score(db: &Db) -> IndexId {
+    db.table(Part::SortedSet).def.indexes[1].id
+}
+
+/// Walks members by score, then by member.
+fn each(
+    work: &Work<'_>,
+    db: &Db,
+    range: KeyRange,
+    direction: Direction,
+    mut visit: impl FnMut(&[u8], f64) -> Outcome<ControlFlow<()>>,
+) -> Outcome {
+    work.scan_range(db, Part::SortedSet, by_score(db), range, direction, |layout, row, _| {
+        visit(member_in(layout, row), score_in(layout, row))
+    })
+}
+
+/// All keys of a set in the index by score.
+fn whole(db: &Db, id: u64) -> KeyRange {
+    let mut prefix = Vec::new();
+    layout_of(db.table(Part::SortedSet), by_score(db)).encode_refs([ValueRef::UInt(id)], &mut prefix);
+    KeyRange::of_prefix(prefix)
+}
+
+/// A limit of scores: `1.5`, `(1.5`, `-inf`.
+#[derive(Debug, Clone, Copy)]
+struct ScoreLimit {
+    value: f64,
+    excluded: bool,
+}
+
+impl ScoreLimit {
+    fn of(arg: &[u8]) -> Outcome<ScoreLimit> {
+        let (excluded, text) = match arg {
+            [b'(', text @ ..] => (true, text),
+            text => (false, text),
+        };
+        let wrong = || Failure::reply("ERR min or max is not a float");
+        let value = parse_f64(text).ok_or_else(wrong)?;
+        Ok(ScoreLimit { value, excluded })
+    }
+}
+
+/// A limit of members: `[a`, `(a`, `-`, `+`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum LexLimit<'a> {
+    First,
+    Last,
+    Included(&'a [u8]),
+    Excluded(&'a [u8]),
+}
+
+impl<'a> LexLimit<'a> {
+    fn of(arg: &'a [u8]) -> Outcome<LexLimit<'a>> {
+        match arg {
+            b"-" => Ok(LexLimit::First),
+            b"+" => Ok(LexLimit::Last),
+            [b'[', member @ ..] => Ok(LexLimit::Included(member)),
+            [b'(', member @ ..] => Ok(LexLimit::Excluded(member)),
+            _ => Err(Failure::reply("ERR min or max not valid string range item")),
+        }
+    }
+
+    fn is_below(&self, member: &[u8]) -> bool {
+        match self {
+            LexLimit::First => true,
+            LexLimit::Last => false,
+            LexLimit::Included(limit) => *limit <= member,
+            LexLimit::Excluded(limit) => *limit < member,
+        }
+    }
+
+    fn is_above(&self, member: &[u8]) -> bool {
+        match self {
+            LexLimit::First => false,
+            LexLimit::Last => true,
+            LexLimit::Included(limit) => *limit >= member,
+            LexLimit::Excluded(limit) => *limit > member,
+        }
+    }
+}
+
+/// Which members a command means.
+enum Range<'a> {
+    Ranks(i64, i64),
+    Scores(ScoreLimit, ScoreLimit),
+    Members(LexLimit<'a>, LexLimit<'a>),
+}
+
+impl Call<'_, '_> {
+    fn zset(&self, key: &[u8]) -> Outcome<Option<Collection>> {
+        self.work.collection(&self.db, key, Kind::SortedSet)
+    }
+
+    fn score_range(&self, id: u64, min: ScoreLimit, max: ScoreLimit) -> KeyRange {
+        let layout = layout_of(self.db.table(Part::SortedSet), by_score(&self.db));
+        let key = |limit: ScoreLimit| {
+            let value = if limit.value == 0.0 { 0.0 } else { limit.value };
+            let mut key = Vec::new();
+            layout.encode_refs([ValueRef::UInt(id), ValueRef::Double(value)], &mut key);
+            key
+        };
+        if min.value > max.value {
+            return KeyRange::empty();
+        }
+        let (lower, upper) = (key(min), key(max));
+        let bound = |excluded: bool, key| match excluded {
+            true => Bound::Excluded(key),
+            false => Bound::Included(key),
+        };
+        KeyRange::between(
+            bound(min.excluded, lower.as_slice()),
+            bound(max.excluded, upper.as_slice()),
+        )
+    }
+
+    /// The members that a range means, in its order.
+    fn members_in(
+        &self,
+        set: &Option<Collection>,
+        range: &Range<'_>,
+        reverse: bool,
+        limit: Option<(i64, i64)>,
+    ) -> Outcome<Vec<Scored>> {
+        let mut found = Vec::new();
+        let Some(set) = set else { return Ok(found) };
+        let direction = match reverse {
+            true => Direction::Backward,
+            false => Direction::Forward,
+        };
+        let (mut skip, mut most) = match limit {
+            Some((offset, _)) if offset < 0 => return Ok(found),
+            Some((offset, count)) => (offset as u64, u64::try_from(count).unwrap_or(u64::MAX)),
+            None => (0, u64::MAX),
+        };
+        let keys = match range {
+            Range::Ranks(start, stop) => {
+                let len = set.len as i64;
+                let from_end = |at: i64| if at < 0 { len + at } else { at };
+                let (start, stop) = (from_end(*start).max(0), from_end(*stop).min(len - 1));
+                if start > stop {
+                    return Ok(found);
+                }
+                (skip, most) = (start as u64, (stop - start + 1) as u64);
+                whole(&self.db, set.id)
+            }
+            Range::Scores(min, max) => self.score_range(set.id, *min, *max),
+            Range::Members(..) => whole(&self.db, set.id),
+        };
+        if most == 0 || keys.is_empty() {
+            return Ok(found);
+        }
+        each(self.work, &self.db, keys, direction, |member, score| {
+            if let Range::Members(min, max) = range {
+                let is_over = match reverse {
+                    true => !min.is_below(member),
+                    false => !max.is_above(member),
+                };
+                if is_over {
+                    return Ok(ControlFlow::Break(()));
+                }
+                if !min.is_below(member) || !max.is_above(member) {
+                    return Ok(ControlFlow::Continue(()));
+                }
+            }
+            if skip > 0 {
+                skip -= 1;
+                return Ok(ControlFlow::Continue(()));
+            }
+            found.push((member.to_vec(), score));
+            most -= 1;
+            Ok(match most {
+                0 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            })
+        })?;
+        Ok(found)
+    }
+
+    /// Members, perhaps with their scores: in pairs where the protocol has them.
+    fn answer_scored(&mut self, found: &[Scored], with_scores: bool) -> Outcome {
+        let in_pairs = with_scores && self.reply.protocol == Protocol::Resp3;
+        self.reply.array(match with_scores && !in_pairs {
+            true => found.len() * 2,
+            false => found.len(),
+        });
+        for (member, score) in found {
+            governor::tick()?;
+            if in_pairs {
+                self.reply.array(2);
+            }
+            self.reply.bulk(member);
+            if with_scores {
+                self.reply.double(*score);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a key the sorted set of these members.
+    pub fn store_scored(&mut self, key: &[u8], found: &[Scored], event: &'static str) -> Outcome {
+        let db = self.db.clone();
+        let existed = self.work.remove(&db, key)?;
+        if found.is_empty() {
+            if existed {
+                self.note(Class::Generic, "del", key);
+            }
+        } else {
+            let mut set = self.work.collection_to_fill(&db, key, Kind::SortedSet)?;
+            for (member, score) in found {
+                governor::tick()?;
+                let old = score_of(self.work, &db, set.id, member);
+                put(self.work, &db, &mut set, member, *score, old)?;
+            }
+            self.work.save(&db, key, Kind::SortedSet, &set)?;
+            self.note(Class::SortedSet, event, key);
+        }
+        self.reply.integer(found.len() as i64);
+        Ok(())
+    }
+}
+
+/// What ZADD is told beside members and scores.
+#[derive(Default)]
+pub struct AddOptions {
+    pub only_new: bool,
+    pub only_existing: bool,
+    pub only_greater: bool,
+    pub only_less: bool,
+    pub counts_changed: bool,
+    pub increments: bool,
+}
+
+pub fn zadd(call: &mut Call) -> Outcome {
+    let mut options = AddOptions::default();
+    let mut at = 2;
+    while let Some(&option) = call.args.get(at) {
+        match option {
+            option if is_word(option, "NX") => options.only_new = true,
+            option if is_word(option, "XX") => options.only_existing = true,
+            option if is_word(option, "GT") => options.only_greater = true,
+            option if is_word(option, "LT") => options.only_less = true,
+            option if is_word(option, "CH") => options.counts_changed = true,
+            option if is_word(option, "INCR") => options.increments = true,
+            _ => break,
+        }
+        at += 1;
+    }
+    let pairs = &call.args[at..];
+    if pairs.is_empty() || pairs.len() % 2 == 1 {
+        return Err(syntax());
+    }
+    if options.only_new && options.only_existing {
+        return Err(Failure::reply(
+            "ERR XX and NX options at the same time are not compatible",
+        ));
+    }
+    if options.only_greater && options.only_less || options.only_new && (options.only_greater || options.only_less) {
+        return Err(Failure::reply(
+            "ERR GT, LT, and/or NX options at the same time are not compatible",
+        ));
+    }
+    if options.increments && pairs.len() > 2 {
+        return Err(Failure::reply(
+            "ERR INCR option supports a single increment-element pair",
+        ));
+    }
+    let mut scored = Vec::with_capacity(pairs.len() / 2);
+    for pair in pairs.chunks(2) {
+        scored.push((pair[1], parse_f64(pair[0]).ok_or_else(not_float)?));
+    }
+    add(call, &scored, &options)
+}
+
+/// Adds members with scores to the key that is the first argument, and answers as ZADD.
+pub fn add(call: &mut Call, scored: &[(&[u8], f64)], options: &AddOptions) -> Outcome {
+    let key = call.arg(1);
+    let db = call.db.clone();
+    let existing = call.zset(key)?;
+    if existing.is_none() && options.only_existing {
+        match options.increments {
+            true => call.reply.null(),
+            false => call.reply.integer(0),
+        }
+        return Ok(());
+    }
+    let mut set = match existing {
+        Some(set) => set,
+        None => call.work.collection_to_fill(&db, key, Kind::SortedSet)?,
+    };
+    let (mut added, mut updated, mut last) = (0, 0, None);
+    for &(member, score) in scored {
+        governor::tick()?;
+        let old = score_of(call.work, &db, set.id, member);
+        let new = match old {
+            Some(old) if options.increments => old + score,
+            _ => score,
+        };
+        if new.is_nan() {
+            return Err(Failure::reply("ERR resulting score is not a number (NaN)"));
+        }
+        let is_wanted = match old {
+            None => !options.only_existing,
+            Some(old) => {
+                !options.only_new && !(options.only_greater && new <= old) && !(options.only_less && new >= old)
+            }
+        };
+        if !is_wanted {
+            continue;
+        }
+        last = Some(new);
+        if old != Some(new) {
+            put(call.work, &db, &mut set, member, new, old)?;
+            match old {
+                None => added += 1,
+                Some(_) => updated += 1,
+            }
+        }
+    }
+    if added + updated > 0 {
+        call.work.save(&db, key, Kind::SortedSet, &set)?;
+        call.note(Class::SortedSet, if options.increments { "zincr" } else { "zadd" }, key);
+    }
+    match (options.increments, last) {
+        (true, Some(score)) => call.reply.double(score),
+        (true, None) => call.reply.null(),
+        (false, _) => call
+            .reply
+            .integer(added + if options.counts_changed { updated } else { 0 }),
+    }
+    Ok(())
+}
+
+pub fn zincrby(call: &mut Call) -> Outcome {
+    let by = call.float(2)?;
+    let options = AddOptions {
+        increments: true,
+        ..AddOptions::default()
+    };
+    add(call, &[(call.args[3], by)], &options)
+}
+
+pub fn zrem(call: &mut Call) -> Outcome {
+    let key = call.arg(1);
+    let db = call.db.clone();
+    let mut removed = 0;
+    if let Some(mut set) = call.zset(key)? {
+        for &member in &call.args[2..] {
+            governor::tick()?;
+            removed += i64::from(remove(call.work, &db, &mut set, member)?);
+        }
+        if removed > 0 {
+            call.note(Class::SortedSet, "zrem", key);
+            call.work.save(&db, key, Kind::SortedSet, &set)?;
+        }
+    }
+    call.reply.integer(removed);
+    Ok(())
+}
+
+pub fn zcard(call: &mut Call) -> Outcome {
+    let set = call.zset(call.args[1])?;
+    call.reply.integer(set.map_or(0, |set| set.len as i64));
+    Ok(())
+}
+
+pub fn zscore(call: &mut Call) -> Outcome {
+    let set = call.zset(call.args[1])?;
+    match set.and_then(|set| score_of(call.work, &call.db, set.id, call.args[2])) {
+        Some(score) => call.reply.double(score),
+        None => call.reply.null(),
+    }
+    Ok(())
+}
+
+pub fn zmscore(call: &mut Call) -> Outcome {
+    let set = call.zset(call.args[1])?;
+    call.reply.array(call.args.len() - 2);
+    for &member in &call.args[2..] {
+        governor::tick()?;
+        let score = set
+            .as_ref()
+            .and_then(|set| score_of(call.work, &call.db, set.id, member));
+        match score {
+            Some(score) => call.reply.double(score),
+            None => call.reply.null(),
+        }
+    }
+    Ok(())
+}
+
+pub fn zrank(call: &mut Call) -> Outcome {
+    rank(call, false)
+}
+
+pub fn zrevrank(call: &mut Call) -> Outcome {
+    rank(call, true)
+}
+
+fn rank(call: &mut Call, reverse: bool) -> Outcome {
+    let with_score = match call.args.get(3..) {
+        None | Some([]) => false,
+        Some([option]) if is_word(option, "WITHSCORE") => true,
+        _ => return Err(syntax()),
+    };
+    let set = call.zset(call.args[1])?;
+    let member = call.arg(2);
+    let found = set.and_then(|set| Some((score_of(call.work, &call.db, set.id, member)?, set)));
+    let Some((score, set)) = found else {
+        match with_score {
+            true => call.reply.null_array(),
+            false => call.reply.null(),
+        }
+        return Ok(());
+    };
+    let mut before = 0;
+    let direction = match reverse {
+        true => Direction::Backward,
+        false => Direction::Forward,
+    };
+    each(call.work, &call.db, whole(&call.db, set.id), direction, |other, _| {
+        if other == member {
+            return Ok(ControlFlow::Break(()));
+        }
+        before += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if with_score {
+        call.reply.array(2);
+    }
+    call.reply.integer(before);
+    if with_score {
+        call.reply.double(score);
+    }
+    Ok(())
+}
+
+pub fn zcount(call: &mut Call) -> Outcome {
+    let (min, max) = (ScoreLimit::of(call.args[2])?, ScoreLimit::of(call.args[3])?);
+    let set = call.zset(call.args[1])?;
+    let mut found = 0;
+    if let Some(set) = set {
+        let range = call.score_range(set.id, min, max);
+        if !range.is_empty() {
+            each(call.work, &call.db, range, Direction::Forward, |_, _| {
+                found += 1;
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+    }
+    call.reply.integer(found);
+    Ok(())
+}
+
+pub fn zlexcount(call: &mut Call) -> Outcome {
+    let range = Range::Members(LexLimit::of(call.arg(2))?, LexLimit::of(call.arg(3))?);
+    let set = call.zset(call.args[1])?;
+    let found = call.members_in(&set, &range, false, None)?;
+    call.reply.integer(found.len() as i64);
+    Ok(())
+}
+
+/// How a command names a range.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Rank,
+    Score,
+    Member,
+}
+
+fn range_of<'c>(by: By, first: &'c [u8], second: &'c [u8], reverse: bool) -> Outcome<Range<'c>> {
+    // By rank the order of the limits stays; else a reverse range begins with the greater one.
+    let (min, max) = match reverse && by != By::Rank {
+        true => (second, first),
+        false => (first, second),
+    };
+    let integer = |arg: &[u8]| parse_i64(arg).ok_or_else(crate::failure::not_integer);
+    Ok(match by {
+        By::Rank => Range::Ranks(integer(min)?, integer(max)?),
+        By::Score => Range::Scores(ScoreLimit::of(min)?, ScoreLimit::of(max)?),
+        By::Member => Range::Members(LexLimit::of(min)?, LexLimit::of(max)?),
+    })
+}
+
+/// What follows the limits of a range.
+struct RangeOptions {
+    by: By,
+    reverse: bool,
+    limit: Option<(i64, i64)>,
+    with_scores: bool,
+}
+
+fn range_options(call: &Call, from: usize, fixed: Option<(By, bool)>, may_have_scores: bool) -> Outcome<RangeOptions> {
+    let (by, reverse) = fixed.unwrap_or((By::Rank, false));
+    let mut found = RangeOptions {
+        by,
+        reverse,
+        limit: None,
+        with_scores: false,
+    };
+    let mut options = call.options(from);
+    while let Some(option) = options.next() {
+        match option {
+            option if is_word(option, "WITHSCORES") && may_have_scores => found.with_scores = true,
+            option if is_word(option, "LIMIT") => found.limit = Some((options.integer()?, options.integer()?)),
+            option if fixed.is_none() && is_word(option, "BYSCORE") => found.by = By::Score,
+            option if fixed.is_none() && is_word(option, "BYLEX") => found.by = By::Member,
+            option if fixed.is_none() && is_word(option, "REV") => found.reverse = true,
+            _ => return Err(syntax()),
+        }
+    }
+    if found.limit.is_some() && found.by == By::Rank {
+        return Err(Failure::reply(
+            "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
+        ));
+    }
+    if found.with_scores && found.by == By::Member {
+        return Err(Failure::reply(
+            "ERR syntax error, WITHSCORES not supported in combination with BYLEX",
+        ));
+    }
+    Ok(found)
+}
+
+fn answer_range(call: &mut Call, fixed: Option<(By, bool)>) -> Outcome {
+    let options = range_options(call, 4, fixed, true)?;
+    let range = range_of(options.by, call.arg(2), call.arg(3), options.reverse)?;
+    let set = call.zset(call.args[1])?;
+    let found = call.members_in(&set, &range, options.reverse, options.limit)?;
+    call.answer_scored(&found, options.with_scores)
+}
+
+pub fn zrange(call: &mut Call) -> Outcome {
+    answer_range(call, None)
+}
+
+pub fn zrevrange(call: &mut Call) -> Outcome {
+    answer_range(call, Some((By::Rank, true)))
+}
+
+pub fn zrangebyscore(call: &mut Call) -> Outcome {
+    answer_range(call, Some((By::Score, false)))
+}
+
+pub fn zrevrangebyscore(call: &mut Call) -> Outcome {
+    answer_range(call, Some((By::Score, true)))
+}
+
+pub fn zrangebylex(call: &mut Call) -> Outcome {
+    answer_range(call, Some((By::Member, false)))
+}
+
+pub fn zrevrangebylex(call: &mut Call) -> Outcome {
+    answer_range(call, Some((By::Member, true)))
+}
+
+pub fn zrangestore(call: &mut Call) -> Outcome {
+    let options = range_options(call, 5, None, false)?;
+    let range = range_of(options.by, call.arg(3), call.arg(4), options.reverse)?;
+    let set = call.zset(call.args[2])?;
+    let found = call.members_in(&set, &range, options.reverse, options.limit)?;
+    call.store_scored(call.args[1], &found, "zrangestore")
+}
+
+fn remove_range(call: &mut Call, by: By, event: &'static str) -> Outcome {
+    let range = range_of(by, call.arg(2), call.arg(3), false)?;
+    let key = call.arg(1);
+    let db = call.db.clone();
+    let set = call.zset(key)?;
+    let found = call.members_in(&set, &range, false, None)?;
+    if let Some(mut set) = set
+        && !found.is_empty()
+    {
+        for (member, _) in &found {
+            governor::tick()?;
+            remove(call.work, &db, &mut set, member)?;
+        }
+        call.note(Class::SortedSet, event, key);
+        call.work.save(&db, key, Kind::SortedSet, &set)?;
+    }
+    call.reply.integer(found.len() as i64);
+    Ok(())
+}
+
+pub fn zremrangebyrank(call: &mut Call) -> Outcome {
+    remove_range(call, By::Rank, "zremrangebyrank")
+}
+
+pub fn zremrangebyscore(call: &mut Call) -> Outcome {
+    remove_range(call, By::Score, "zremrangebyscore")
+}
+
+pub fn zremrangebylex(call: &mut Call) -> Outcome {
+    remove_range(call, By::Member, "zremrangebylex")
+}
+
+pub fn zrandmember(call: &mut Call) -> Outcome {
+    let with_scores = match call.args.len() {
+        0..=3 => false,
+        4 if is_word(call.args[3], "WITHSCORES") => true,
+        _ => return Err(syntax()),
+    };
+    let count = match call.args.len() {
+        2 => None,
+        _ => Some(call.integer(2)?),
+    };
+    if count.is_some_and(|count| with_scores && !(-(i64::MAX / 2)..=i64::MAX / 2).contains(&count)) {
+        return Err(crate::failure::out_of_range());
+    }
+    let set = call.zset(call.args[1])?;
+    let members = call.members_in(&set, &Range::Ranks(0, -1), false, None)?;
+    if members.is_empty() {
+        match count {
+            None => call.reply.null(),
+            Some(_) => call.reply.array(0),
+        }
+        return Ok(());
+    }
+    let chosen = choose(&call.work.keyspace.engine().env().random, members.len(), count)?;
+    if count.is_none() {
+        call.reply.bulk(&members[chosen[0]].0);
+        return Ok(());
+    }
+    let chosen: Vec<Scored> = chosen.into_iter().map(|at| members[at].clone()).collect();
+    call.answer_scored(&chosen, with_scores)
+}
+
+// --- taking the first or the last ---
+
+fn take(call: &mut Call, key: &[u8], from_top: bool, count: i64) -> Outcome<Vec<Scored>> {
+    let db = call.db.clone();
+    let set = call.zset(key)?;
+    let range = Range::Ranks(0, count.saturating_sub(1));
+    let found = match count {
+        0 => Vec::new(),
+        _ => call.members_in(&set, &range, from_top, None)?,
+    };
+    if let Some(mut set) = set
+        && !found.is_empty()
+    {
+        for (member, _) in &found {
+            governor::tick()?;
+            remove(call.work, &db, &mut set, member)?;
+        }
+        call.note(Class::SortedSet, if from_top { "zpopmax" } else { "zpopmin" }, key);
+        call.work.save(&db, key, Kind::SortedSet, &set)?;
+    }
+    Ok(found)
+}
+
+pub fn zpopmin(call: &mut Call) -> Outcome {
+    pop(call, false)
+}
+
+pub fn zpopmax(call: &mut Call) -> Outcome {
+    pop(call, true)
+}
+
+fn pop(call: &mut Call, from_top: bool) -> Outcome {
+    let count = match call.args.len() {
+        2 => None,
+        3 => {
+            let count = call.integer(2)?;
+            if count < 0 {
+                return Err(Failure::reply("ERR value is out of range, must be positive"));
+            }
+            Some(count)
+        }
+        _ => return Err(syntax()),
+    };
+    let found = take(call, call.args[1], from_top, count.unwrap_or(1))?;
+    match count {
+        // One without a count is no pair, but two of a list.
+        None => {
+            call.reply.array(found.len() * 2);
+            for (member, score) in &found {
+                call.reply.bulk(member);
+                call.reply.double(*score);
+            }
+            Ok(())
+        }
+        Some(_) => call.answer_scored(&found, true),
+    }
+}
+
+pub fn bzpopmin(call: &mut Call) -> Outcome {
+    blocking_pop(call, false)
+}
+
+pub fn bzpopmax(call: &mut Call) -> Outcome {
+    blocking_pop(call, true)
+}
+
+fn blocking_pop(call: &mut Call, from_top: bool) -> Outcome {
+    let (&last, keys) = call.args[1..].split_last().expect("the arity is checked");
+    let timeout = timeout(last)?;
+    for &key in keys {
+        for (member, score) in take(call, key, from_top, 1)? {
+            call.reply.array(3);
+            call.reply.bulk(key);
+            call.reply.bulk(&member);
+            call.reply.double(score);
+            return Ok(());
+        }
+    }
+    block(call, keys, timeout, InVain::NullArray)
+}
+
+pub fn zmpop(call: &mut Call) -> Outcome {
+    if !pop_from_several(call, 1)? {
+        call.reply.null_array();
+    }
+    Ok(())
+}
+
+pub fn bzmpop(call: &mut Call) -> Outcome {
+    let timeout = timeout(call.arg(1))?;
+    if pop_from_several(call, 2)? {
+        return Ok(());
+    }
+    let (keys, _) = counted_keys(call, 2)?;
+    block(call, keys, timeout, InVain::NullArray)
+}
+
+fn pop_from_several(call: &mut Call, at: usize) -> Outcome<bool> {
+    let (keys, rest) = counted_keys(call, at).map_err(|failure| match &failure {
+        Failure::Reply(text) if text.contains("greater than number of args") => syntax(),
+        _ => failure,
+    })?;
+    let (&end, rest) = rest.split_first().ok_or_else(syntax)?;
+    let from_top = match end {
+        end if is_word(end, "MIN") => false,
+        end if is_word(end, "MAX") => true,
+        _ => return Err(syntax()),
+    };
+    let count = match rest {
+        [] => 1,
+        [option, count] if is_word(option, "COUNT") => {
+            let count = parse_i64(count).filter(|&count| count > 0);
+            count.ok_or_else(|| Failure::reply("ERR count should be greater than 0"))?
+        }
+        _ => return Err(syntax()),
+    };
+    for &key in keys {
+        let found = take(call, key, from_top, count)?;
+        if !found.is_empty() {
+            call.reply.array(2);
+            call.reply.bulk(key);
+            call.reply.array(found.len());
+            for (member, score) in &found {
+                call.reply.array(2);
+                call.reply.bulk(member);
+                call.reply.double(*score);
+            }
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+// --- several sets ---
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Union,
+    Intersection,
+    Difference,
+}
+
+/// How the scores of one member become one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aggregate {
+    Sum,
+    Min,
+    Max,
+}
+
+impl Aggregate {
+    fn of(self, a: f64, b: f64) -> f64 {
+        match self {
+            Aggregate::Sum => {
+                let sum = a + b;
+                // Of two infinities that cancel each other out nothing is left.
+                if sum.is_nan() { 0.0 } else { sum }
+            }
+            Aggregate::Min => a.min(b),
+            Aggregate::Max => a.max(b),
+        }
+    }
+}
+
+/// The members of a set or a sorted set, those of sets with score 1.
+fn scored_members(call: &Call, key: &[u8]) -> Outcome<Vec<Scored>> {
+    match call.work.kind(&call.db, key) {
+        None => Ok(Vec::new()),
+        Some(Kind::SortedSet) => {
+            let set = call.zset(key)?;
+            call.members_in(&set, &Range::Ranks(0, -1), false, None)
+        }
+        Some(Kind::Set) => {
+            let mut members = Vec::new();
+            if let Some(set) = call.work.collection(&call.db, key, Kind::Set)? {
+                let forward = Direction::Forward;
+                call.work.scan(
+                    &call.db,
+                    Part::Set,
+                    IndexId::PRIMARY,
+                    set.id,
+                    forward,
+                    |layout, row, _| {
+                        members.push((member_in(layout, row).to_vec(), 1.0));
+                        Ok(ControlFlow::Continue(()))
+                    },
+                )?;
+            }
+            Ok(members)
+        }
+        Some(_) => Err(wrong_type()),
+    }
+}
+
+/// What an operation on several sets makes, and whether scores are wanted.
+fn combined(call: &Call, at: usize, operation: Operation, stores: bool) -> Outcome<(Vec<Scored>, bool)> {
+    let count = call.integer(at)?;
+    if count < 1 {
+        let command = String::from_utf8_lossy(call.args[0]).to_ascii_lowercase();
+        return Err(Failure::Reply(
+            format!("ERR at least 1 input key is needed for '{command}' command").into(),
+        ));
+    }
+    let rest = &call.args[at + 1..];
+    let count = usize::try_from(count)
+        .ok()
+        .filter(|&count| count <= rest.len())
+        .ok_or_else(syntax)?;
+    let (keys, _) = rest.split_at(count);
+    let (mut weights, mut aggregate, mut with_scores) = (vec![1.0; count], Aggregate::Sum, false);
+    let mut options = call.options(at + 1 + count);
+    while let Some(option) = options.next() {
+        match option {
+            option if operation != Operation::Difference && is_word(option, "WEIGHTS") => {
+                for weight in &mut weights {
+                    let wrong = || Failure::reply("ERR weight value is not a float");
+                    *weight = parse_f64(options.value()?).ok_or_else(wrong)?;
+                }
+            }
+            option if operation != Operation::Difference && is_word(option, "AGGREGATE") => {
+                aggregate = match options.value()? {
+                    how if is_word(how, "SUM") => Aggregate::Sum,
+                    how if is_word(how, "MIN") => Aggregate::Min,
+                    how if is_word(how, "MAX") => Aggregate::Max,
+                    _ => return Err(syntax()),
+                };
+            }
+            option if !stores && is_word(option, "WITHSCORES") => with_scores = true,
+            _ => return Err(syntax()),
+        }
+    }
+    let mut found: BTreeMap<Vec<u8>, f64> = BTreeMap::new();
+    for (at, key) in keys.iter().enumerate() {
+        let members = scored_members(call, key)?;
+        let weighted = |score: f64| {
+            let score = weights[at] * score;
+            if score.is_nan() { 0.0 } else { score }
+        };
+        match operation {
+            Operation::Union => {
+                for (member, score) in members {
+                    governor::tick()?;
+                    let score = weighted(score);
+                    let entry = found.entry(member);
+                    entry
+                        .and_modify(|known| *known = aggregate.of(*known, score))
+                        .or_insert(score);
+                }
+            }
+            Operation::Intersection if at == 0 => {
+                found.extend(members.into_iter().map(|(member, score)| (member, weighted(score))));
+            }
+            Operation::Intersection => {
+                let mut both = BTreeMap::new();
+                for (member, score) in members {
+                    governor::tick()?;
+                    if let Some(known) = found.remove(&member) {
+                        both.insert(member, aggregate.of(known, weighted(score)));
+                    }
+                }
+                found = both;
+            }
+            Operation::Difference if at == 0 => found.extend(members),
+            Operation::Difference => {
+                for (member, _) in members {
+                    governor::tick()?;
+                    found.remove(&member);
+                }
+            }
+        }
+    }
+    let mut found: Vec<Scored> = found.into_iter().collect();
+    governor::sort::sort_by(&mut found, |a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)))?;
+    Ok((found, with_scores))
+}
+
+fn answer(call: &mut Call, operation: Operation) -> Outcome {
+    let (found, with_scores) = combined(call, 1, operation, false)?;
+    call.answer_scored(&found, with_scores)
+}
+
+fn store(call: &mut Call, operation: Operation, event: &'static str) -> Outcome {
+    let (found, _) = combined(call, 2, operation, true)?;
+    call.store_scored(call.args[1], &found, event)
+}
+
+pub fn zunion(call: &mut Call) -> Outcome {
+    answer(call, Operation::Union)
+}
+
+pub fn zinter(call: &mut Call) -> Outcome {
+    answer(call, Operation::Intersection)
+}
+
+pub fn zdiff(call: &mut Call) -> Outcome {
+    answer(call, Operation::Difference)
+}
+
+pub fn zunionstore(call: &mut Call) -> Outcome {
+    store(call, Operation::Union, "zunionstore")
+}
+
+pub fn zinterstore(call: &mut Call) -> Outcome {
+    store(call, Operation::Intersection, "zinterstore")
+}
+
+pub fn zdiffstore(call: &mut Call) -> Outcome {
+    store(call, Operation::Difference, "zdiffstore")
+}
+
+pub fn zintercard(call: &mut Call) -> Outcome {
+    let (keys, rest) = counted_keys(call, 1)?;
+    let limit = match rest {
+        [] => 0,
+        [option, limit] if is_word(option, "LIMIT") => {
+            let limit = parse_i64(limit).filter(|&limit| limit >= 0);
+            limit.ok_or_else(|| Failure::reply("ERR LIMIT can't be negative"))?
+        }
+        _ => return Err(syntax()),
+    };
+    let mut found: Option<std::collections::BTreeSet<Vec<u8>>> = None;
+    for key in keys {
+        let members = scored_members(call, key)?.into_iter().map(|(member, _)| member);
+        found = Some(match found {
+            None => members.collect(),
+            Some(found) => members.filter(|member| found.contains(member)).collect(),
+        });
+    }
+    let found = found.map_or(0, |found| found.len() as i64);
+    call.reply.integer(if limit > 0 { found.min(limit) } else { found });
+    Ok(())
+}

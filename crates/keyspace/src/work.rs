@@ -1,0 +1,569 @@
+//! The transaction that commands run in.
+//!
+//! ```text
+//!   lock the keys that will be written, in order ──▶ snapshot ──▶ commands, each under a savepoint ──▶ commit
+//! ```
+//!
+//! All locks that are foreseen come before the snapshot, in one order for everybody: so what is read is the newest, nobody waits in a
+//! circle, and a conflict is left only for what was not foreseen, or what SQL changes beside. Then the work begins anew
+//! ([`Failure::Again`]).
+
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sql_api::host::Host;
+use sql_exec::runtime::{Runtime, StatementSettings};
+use store::{Cursor, Direction, KeyRange, LockKey, LockMode, Snapshot};
+use transaction::{Durability, Isolation, LockPolicy, Options, Savepoint, Transaction, TransactionError, WriteRule};
+use types::{ErrorKind, IndexId, RowLayout, ValueRef};
+
+use crate::failure::{Failure, Outcome, wrong_type};
+use crate::head::{Head, HeadRef, Kind, key_in};
+use crate::keyspace::Keyspace;
+use crate::tables::{Db, KEY_MAX, Part, key_of};
+
+/// How long a lock of a key is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(50);
+/// Rows that are looked at in one go.
+const CHUNK: usize = 1024;
+
+/// What has happened to a key: for those who wait for it, and for notifications.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    pub db: u32,
+    pub key: Vec<u8>,
+    pub class: Class,
+    /// `set`, `lpush`, `del`…
+    pub name: &'static str,
+}
+
+/// The classes of keyspace notifications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    Generic,
+    String,
+    List,
+    Set,
+    Hash,
+    SortedSet,
+    Stream,
+    Expired,
+    New,
+}
+
+/// A transaction on keys.
+pub struct Work<'w> {
+    pub keyspace: &'w Arc<Keyspace>,
+    pub host: &'w dyn Host,
+    /// What is expired is so by this time, in milliseconds since 1970.
+    pub now_ms: i64,
+    transaction: RefCell<Transaction>,
+    /// Tables whose definitions are locked.
+    locked_tables: RefCell<Vec<(u32, Part)>>,
+    events: Vec<Event>,
+    key: RefCell<Vec<u8>>,
+    has_changed: Cell<bool>,
+}
+
+const SETTINGS: StatementSettings = StatementSettings {
+    found_rows: false,
+    auto_increment: (1, 1),
+    foreign_key_checks: true,
+    insert_id: None,
+    recursion_limit: 0,
+    select_limit: u64::MAX,
+    lock_wait_timeout: LOCK_PATIENCE,
+    metadata_lock_wait_timeout: LOCK_PATIENCE,
+    exact_values: false,
+};
+
+impl<'w> Work<'w> {
+    pub fn begin(keyspace: &'w Arc<Keyspace>, durability: Durability, host: &'w dyn Host) -> Work<'w> {
+        let options = Options {
+            isolation: Isolation::RepeatableRead,
+            write_rule: WriteRule::FirstCommitterWins,
+            durability,
+        };
+        let transaction = Transaction::begin(keyspace.engine().participant().clone(), options);
+        Work::of(keyspace, transaction, host)
+    }
+
+    /// In a transaction that has begun already.
+    pub fn of(keyspace: &'w Arc<Keyspace>, transaction: Transaction, host: &'w dyn Host) -> Work<'w> {
+        Work {
+            keyspace,
+            host,
+            now_ms: keyspace.now_ms(),
+            transaction: RefCell::new(transaction),
+            locked_tables: RefCell::default(),
+            events: Vec::new(),
+            key: RefCell::default(),
+            has_changed: Cell::new(false),
+        }
+    }
+
+    pub fn into_transaction(self) -> (Transaction, Vec<Event>) {
+        (self.transaction.into_inner(), self.events)
+    }
+
+    fn runtime(&self) -> Runtime<'_> {
+        Runtime::new(
+            self.keyspace.engine().participant(),
+            self.host,
+            &self.transaction,
+            SETTINGS,
+        )
+    }
+
+    /// The tables of a database.
+    pub fn db(&self, number: u32) -> Outcome<Arc<Db>> {
+        self.keyspace.db(number, self.host)
+    }
+
+    // --- locks and snapshots ---
+
+    /// Locks keys for this transaction alone, in the order of their bytes.
+    pub fn lock_keys<'k>(&self, db: &Db, keys: impl IntoIterator<Item = &'k [u8]>) -> Outcome {
+        let mut keys: Vec<&[u8]> = keys.into_iter().collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        self.lock_table(db, Part::Keys)?;
+        keys.sort_unstable();
+        keys.dedup();
+        let table = db.table(Part::Keys);
+        let runtime = self.runtime();
+        if keys.len() > 1 && self.transaction.borrow().locks_elsewhere(&table.rows) {
+            let mut encoded = Vec::with_capacity(keys.len());
+            for key in &keys {
+                let mut bytes = Vec::new();
+                key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+                encoded.push(bytes);
+            }
+            runtime.lock_ahead(table, encoded.iter().map(Vec::as_slice), LockMode::Exclusive)?;
+        }
+        for key in keys {
+            check_key(key)?;
+            let mut bytes = self.key.borrow_mut();
+            bytes.clear();
+            key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+            let locked = runtime.with_locks(|transaction| transaction.lock_for_write(&table.rows, &bytes));
+            locked?;
+        }
+        Ok(())
+    }
+
+    /// Says that rows of a table will be changed, and keeps its definition as it is.
+    pub fn lock_table(&self, db: &Db, part: Part) -> Outcome {
+        if self.locked_tables.borrow().contains(&(db.number, part)) {
+            return Ok(());
+        }
+        let table = db.table(part);
+        let runtime = self.runtime();
+        runtime.lock_definition(LockKey::Definition(table.id()), LockMode::IntentionExclusive)?;
+        if self.keyspace.engine().catalog_version() != db.version && !self.keyspace.is_current(db)? {
+            return Err(redefined());
+        }
+        let lock = |transaction: &mut Transaction| {
+            transaction.lock_table(table.id(), LockMode::IntentionExclusive, LockPolicy::Wait)
+        };
+        runtime.with_locks(lock)?;
+        self.locked_tables.borrow_mut().push((db.number, part));
+        Ok(())
+    }
+
+    /// Waits until what is read is as new as anybody has been told.
+    pub fn catch_up(&self) -> Outcome {
+        let freshness = self.transaction.borrow().freshness();
+        match freshness {
+            None => Ok(()),
+            Some(freshness) => sql::session::wait_for_freshness(freshness, self.host).map_err(Failure::from),
+        }
+    }
+
+    pub fn savepoint(&self) -> (Savepoint, usize) {
+        (self.transaction.borrow_mut().savepoint(), self.events.len())
+    }
+
+    /// Takes back what a command did.
+    pub fn roll_back_to(&mut self, (savepoint, events): (Savepoint, usize)) {
+        self.transaction.get_mut().rollback_to(savepoint);
+        self.transaction.get_mut().release(savepoint);
+        self.events.truncate(events);
+    }
+
+    pub fn release(&mut self, (savepoint, _): (Savepoint, usize)) {
+        self.transaction.get_mut().release(savepoint);
+    }
+
+    /// How much has been changed: a command that leaves it as it was has changed nothing.
+    pub fn has_changed(&self) -> bool {
+        self.has_changed.get()
+    }
+
+    // --- keys ---
+
+    fn is_expired(&self, expires_at: Option<i64>) -> bool {
+        expires_at.is_some_and(|at| at <= self.now_ms)
+    }
+
+    /// Shows a key's row; `None`: there is none, or it has expired.
+    #[inline]
+    pub fn read<R>(&self, db: &Db, key: &[u8], read: impl FnOnce(HeadRef<'_>) -> R) -> Option<R> {
+        let table = db.table(Part::Keys);
+        let layout = table.layout();
+        let mut bytes = self.key.borrow_mut();
+        bytes.clear();
+        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        let transaction = self.transaction.borrow();
+        transaction
+            .get(&table.rows, &bytes, |row| {
+                let head = HeadRef::read(layout, row)?;
+                (!self.is_expired(head.expires_at)).then(|| read(head))
+            })
+            .flatten()
+    }
+
+    /// A key's row.
+    pub fn head(&self, db: &Db, key: &[u8]) -> Option<Head> {
+        self.read(db, key, |head| head.to_head())
+    }
+
+    pub fn kind(&self, db: &Db, key: &[u8]) -> Option<Kind> {
+        self.read(db, key, |head| head.kind)
+    }
+
+    /// Whether a key that is locked is another than at a moment before.
+    pub fn is_changed_since(&self, db: &Db, key: &[u8], since: &Snapshot) -> bool {
+        let table = db.table(Part::Keys);
+        let mut bytes = Vec::new();
+        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        match table.rows.newest(&bytes, |at, row| row.map(|_| at)).flatten() {
+            Some(at) => at > since.timestamp(),
+            None => table.rows.get(&bytes, since, |_| ()).is_some(),
+        }
+    }
+
+    /// Puts a key's row in the place of the one that is there. The elements of another type are the caller's to remove before
+    /// ([`remove`](Self::remove)). The key is locked.
+    pub fn put(&mut self, db: &Db, key: &[u8], head: HeadRef<'_>) -> Outcome {
+        let table = db.table(Part::Keys);
+        let mut row = Vec::with_capacity(key.len() + head.value.len() + head.meta.len() + 24);
+        head.write(table.layout(), key, &mut row);
+        let mut bytes = Vec::with_capacity(key.len() + 8);
+        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        self.write_row(db, Part::Keys, &bytes, Some(&row))
+    }
+
+    /// Removes a key with all that belongs to it; false: there was none. One that has expired is removed, too.
+    pub fn remove(&mut self, db: &Db, key: &[u8]) -> Outcome<bool> {
+        let table = db.table(Part::Keys);
+        let layout = table.layout();
+        let mut bytes = Vec::with_capacity(key.len() + 8);
+        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        let found = self.transaction.borrow().get(&table.rows, &bytes, |row| {
+            HeadRef::read(layout, row).map(|head| head.to_head())
+        });
+        let Some(head) = found else { return Ok(false) };
+        self.write_row(db, Part::Keys, &bytes, None)?;
+        let Some(head) = head else { return Ok(true) };
+        self.remove_elements(db, &head)?;
+        Ok(!self.is_expired(head.expires_at))
+    }
+
+    /// Removes a key's row alone: what belongs to it is another key's now.
+    pub fn forget(&mut self, db: &Db, key: &[u8]) -> Outcome {
+        let mut bytes = Vec::with_capacity(key.len() + 8);
+        key_of(db.table(Part::Keys), [ValueRef::Bytes(key)], &mut bytes);
+        self.write_row(db, Part::Keys, &bytes, None)
+    }
+
+    /// Removes what belongs to a key's row that is gone.
+    fn remove_elements(&mut self, db: &Db, head: &Head) -> Outcome {
+        let Some(id) = head.meta.first_chunk().map(|id| u64::from_be_bytes(*id)) else {
+            return Ok(());
+        };
+        for &part in parts_of(head.kind) {
+            self.remove_all(db, part, id)?;
+        }
+        Ok(())
+    }
+
+    /// Removes all elements of an id from one of the tables.
+    pub fn remove_all(&mut self, db: &Db, part: Part, id: u64) -> Outcome {
+        let mut keys = Vec::new();
+        self.scan(
+            db,
+            part,
+            IndexId::PRIMARY,
+            id,
+            Direction::Forward,
+            |_, _, primary_key| {
+                keys.push(primary_key.to_vec());
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
+        for key in keys {
+            governor::tick()?;
+            self.write_row(db, part, &key, None)?;
+        }
+        Ok(())
+    }
+
+    // --- elements ---
+
+    /// Shows one element.
+    pub fn element<'v, R>(
+        &self,
+        db: &Db,
+        part: Part,
+        key: impl IntoIterator<Item = ValueRef<'v>>,
+        read: impl FnOnce(&RowLayout, &[u8]) -> R,
+    ) -> Option<R> {
+        let table = db.table(part);
+        let layout = table.layout();
+        let mut bytes = self.key.borrow_mut();
+        bytes.clear();
+        key_of(table, key, &mut bytes);
+        self.transaction
+            .borrow()
+            .get(&table.rows, &bytes, |row| read(layout, row))
+    }
+
+    /// Puts an element, or removes it. `columns` are those of its row, the first of which are its key: as many as the primary key has.
+    pub fn put_element(&mut self, db: &Db, part: Part, columns: &[ValueRef<'_>]) -> Outcome {
+        let table = db.table(part);
+        let (mut key, mut row) = (Vec::new(), Vec::new());
+        let parts = crate::tables::layout_of(table, IndexId::PRIMARY).parts().len();
+        key_of(table, columns[..parts].iter().copied(), &mut key);
+        table.layout().encode_with(|column| columns[column], &mut row);
+        self.write_row(db, part, &key, Some(&row))
+    }
+
+    /// Removes an element; false: there is none.
+    pub fn remove_element<'v>(
+        &mut self,
+        db: &Db,
+        part: Part,
+        key: impl IntoIterator<Item = ValueRef<'v>>,
+    ) -> Outcome<bool> {
+        let table = db.table(part);
+        let mut bytes = Vec::new();
+        key_of(table, key, &mut bytes);
+        if self.transaction.borrow().get(&table.rows, &bytes, |_| ()).is_none() {
+            return Ok(false);
+        }
+        self.write_row(db, part, &bytes, None)?;
+        Ok(true)
+    }
+
+    /// Walks the elements of an id in the order of an index. `visit` gets the row's layout, the row and its primary key, and may not
+    /// change anything.
+    pub fn scan(
+        &self,
+        db: &Db,
+        part: Part,
+        index: IndexId,
+        id: u64,
+        direction: Direction,
+        visit: impl FnMut(&RowLayout, &[u8], &[u8]) -> Outcome<ControlFlow<()>>,
+    ) -> Outcome {
+        let mut prefix = Vec::with_capacity(9);
+        crate::tables::layout_of(db.table(part), index).encode_refs([ValueRef::UInt(id)], &mut prefix);
+        self.scan_range(db, part, index, KeyRange::of_prefix(prefix), direction, visit)
+    }
+
+    /// As [`scan`](Self::scan), of a range of keys.
+    pub fn scan_range(
+        &self,
+        db: &Db,
+        part: Part,
+        index: IndexId,
+        range: KeyRange,
+        direction: Direction,
+        mut visit: impl FnMut(&RowLayout, &[u8], &[u8]) -> Outcome<ControlFlow<()>>,
+    ) -> Outcome {
+        let table = db.table(part);
+        let layout = table.layout();
+        let mut cursor = Cursor::new(range, direction);
+        let mut failed = None;
+        while !cursor.is_finished() && failed.is_none() {
+            let mut is_over = false;
+            let transaction = self.transaction.borrow();
+            transaction.scan(&table.rows, index, &mut cursor, CHUNK, |entry| {
+                match visit(layout, entry.row(), entry.primary_key()) {
+                    Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+                    Ok(ControlFlow::Break(())) => {
+                        is_over = true;
+                        ControlFlow::Break(())
+                    }
+                    Err(failure) => {
+                        failed = Some(failure);
+                        ControlFlow::Break(())
+                    }
+                }
+            });
+            drop(transaction);
+            if is_over {
+                break;
+            }
+            governor::tick()?;
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Walks all keys of a database from one on.
+    pub fn scan_keys(
+        &self,
+        db: &Db,
+        range: KeyRange,
+        mut visit: impl FnMut(&[u8], HeadRef<'_>) -> Outcome<ControlFlow<()>>,
+    ) -> Outcome {
+        self.scan_range(
+            db,
+            Part::Keys,
+            IndexId::PRIMARY,
+            range,
+            Direction::Forward,
+            |layout, row, _| match HeadRef::read(layout, row) {
+                Some(head) if !self.is_expired(head.expires_at) => visit(key_in(layout, row), head),
+                _ => Ok(ControlFlow::Continue(())),
+            },
+        )
+    }
+
+    /// Puts a row under its primary key, or removes it.
+    fn write_row(&mut self, db: &Db, part: Part, key: &[u8], row: Option<&[u8]>) -> Outcome {
+        self.lock_table(db, part)?;
+        self.has_changed.set(true);
+        let rows = &db.table(part).rows;
+        let runtime = self.runtime();
+        runtime.with_locks(|transaction| transaction.lock_for_write(rows, key))?;
+        let exists = self.transaction.borrow().get_current(rows, key, |_| ()).is_some();
+        match (exists, row) {
+            (false, None) => Ok(()),
+            (false, Some(row)) => done(runtime.with_locks(|transaction| transaction.insert(rows, key, row))),
+            (true, Some(row)) => done(runtime.with_locks(|transaction| transaction.update(rows, key, key, row))),
+            (true, None) => done(runtime.with_locks(|transaction| transaction.delete(rows, key))),
+        }
+    }
+
+    // --- what others are told ---
+
+    pub fn note(&mut self, class: Class, name: &'static str, db: &Db, key: &[u8]) {
+        self.events.push(Event {
+            db: db.number,
+            key: key.to_vec(),
+            class,
+            name,
+        });
+    }
+}
+
+fn done<T>(result: Result<T, sql_plan::errors::StatementError>) -> Outcome {
+    result.map(|_| ()).map_err(Failure::from)
+}
+
+/// Where the elements of a type are.
+pub fn parts_of(kind: Kind) -> &'static [Part] {
+    match kind {
+        Kind::String => &[],
+        Kind::Hash => &[Part::Hash],
+        Kind::Set => &[Part::Set],
+        Kind::SortedSet => &[Part::SortedSet],
+        Kind::List => &[Part::List],
+        Kind::Stream => &[Part::Stream, Part::Group, Part::Consumer, Part::Pending],
+    }
+}
+
+/// The tables have become others since they were looked up.
+fn redefined() -> Failure {
+    Failure::Again(ErrorKind::LockDeadlock.into())
+}
+
+pub fn check_key(key: &[u8]) -> Outcome {
+    match key.len() <= KEY_MAX {
+        true => Ok(()),
+        false => Err(Failure::from(TransactionError::KeyTooLong)),
+    }
+}
+
+/// Elements under an id: what the `meta` of a key's row says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collection {
+    pub id: u64,
+    pub len: u64,
+    /// What the type keeps beside.
+    pub rest: Vec<u8>,
+    pub expires_at: Option<i64>,
+    pub is_new: bool,
+}
+
+impl Collection {
+    pub fn of(head: HeadRef<'_>) -> Option<Collection> {
+        let (id, rest) = head.meta.split_first_chunk()?;
+        let (len, rest) = rest.split_first_chunk()?;
+        Some(Collection {
+            id: u64::from_be_bytes(*id),
+            len: u64::from_be_bytes(*len),
+            rest: rest.to_vec(),
+            expires_at: head.expires_at,
+            is_new: false,
+        })
+    }
+
+    fn meta(&self) -> Vec<u8> {
+        let mut meta = Vec::with_capacity(16 + self.rest.len());
+        meta.extend_from_slice(&self.id.to_be_bytes());
+        meta.extend_from_slice(&self.len.to_be_bytes());
+        meta.extend_from_slice(&self.rest);
+        meta
+    }
+}
+
+impl Work<'_> {
+    /// What a key holds; an error if that is of another type.
+    pub fn collection(&self, db: &Db, key: &[u8], kind: Kind) -> Outcome<Option<Collection>> {
+        let found = self.read(db, key, |head| match head.kind == kind {
+            true => Ok(Collection::of(head)),
+            false => Err(wrong_type()),
+        });
+        found.unwrap_or(Ok(None))
+    }
+
+    /// As [`collection`](Self::collection), or an empty one that is to be filled. What is left of an expired one is removed.
+    pub fn collection_to_fill(&mut self, db: &Db, key: &[u8], kind: Kind) -> Outcome<Collection> {
+        if let Some(collection) = self.collection(db, key, kind)? {
+            return Ok(collection);
+        }
+        self.remove(db, key)?;
+        Ok(Collection {
+            id: self.keyspace.next_id(),
+            len: 0,
+            rest: Vec::new(),
+            expires_at: None,
+            is_new: true,
+        })
+    }
+
+    /// Writes the row of a key that holds elements; without any the key is gone.
+    pub fn save(&mut self, db: &Db, key: &[u8], kind: Kind, collection: &Collection) -> Outcome {
+        if collection.len == 0 && kind != Kind::Stream {
+            if !collection.is_new {
+                self.remove(db, key)?;
+                self.note(Class::Generic, "del", db, key);
+            }
+            return Ok(());
+        }
+        let meta = collection.meta();
+        let head = HeadRef {
+            kind,
+            value: &[],
+            meta: &meta,
+            expires_at: collection.expires_at,
+        };
+        self.put(db, key, head)
+    }
+}
