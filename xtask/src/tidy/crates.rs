@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["sql-plan"],
     &["sql-exec"],
     &["sql"],
+    &["front"],
     &["front-mysql", "front-redis", "front-http"],
     &["latsdb"],
     &[
