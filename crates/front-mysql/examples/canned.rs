@@ -8,7 +8,8 @@ mod canned;
 
 use std::sync::Arc;
 
-use front_mysql::{Config, Logins, Registry, Server, Tls};
+use front::{EventLoops, Logins, Registry, Tls};
+use front_mysql::{Config, Server};
 
 fn main() -> std::io::Result<()> {
     let addr = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3480".into());
@@ -23,8 +24,10 @@ fn main() -> std::io::Result<()> {
         tls,
         ..Config::new(addr)
     };
-    let logins = Logins::start(config.secret, registry.clone(), backend.clone())?;
-    let server = Server::start(config, registry, backend, logins)?;
+    let logins = Logins::start(front::random(), registry.clone(), backend)?;
+    let cores = std::thread::available_parallelism()?.get();
+    let loops = EventLoops::start(cores, None, registry)?;
+    let server = Server::start(config, loops.loops(), logins)?;
     println!("listening on {}", server.addr());
     loop {
         std::thread::park();

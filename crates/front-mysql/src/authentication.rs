@@ -10,38 +10,15 @@
 //!
 //! A user who does not exist goes the same way as one with a wrong password.
 
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use aws_lc_rs::hmac;
+use front::Channel;
+use front::backend::{Account, Plugin};
+use front::passwords::{self, PASSWORD_LEN_MAX, Passwords, Proved};
 use mysql_wire::auth::{Nonce, native, sha2};
 use mysql_wire::handshake::{AuthSwitch, encode_auth_more_data};
-use parking_lot::Mutex;
 
-use crate::backend::Account;
-use crate::config::Plugin;
 use crate::rsa::Key;
-
-/// MySQL's limit, in bytes. The slow hash costs time that grows with the square of the length.
-pub const PASSWORD_LEN_MAX: usize = 256;
-/// Digests that are kept. When there are more, all are forgotten: each costs one slow check to learn again.
-const PROVED_MAX: usize = 65_536;
-
-/// What all connections share for their logins.
-pub struct Passwords {
-    key: LazyLock<Key>,
-    /// Digests of passwords that were proved in full, by the stored form they were proved against: a changed password has
-    /// another one.
-    proved: Mutex<HashMap<String, sha2::Digest>>,
-    /// What the checks of unknown users work on.
-    decoys: Decoys,
-    secret: hmac::Key,
-}
-
-struct Decoys {
-    native: String,
-    sha2: String,
-}
 
 /// What the connection has to do next.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,7 +34,7 @@ pub enum Step {
     Denied,
 }
 
-/// A comparison that takes milliseconds by design.
+/// A comparison that takes milliseconds by design, of what the client has sent of its password.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Check {
     /// One after the other: the password, and the one before that still counts.
@@ -79,15 +56,10 @@ enum Secret {
     },
 }
 
-/// Whether a password is right, or what finds out.
-pub enum Proof {
-    Known(bool),
-    Needs(Check),
-}
-
 /// One client's attempt.
 pub struct Authentication {
     passwords: Arc<Passwords>,
+    key: Arc<LazyLock<Key>>,
     nonce: Nonce,
     /// None for an unknown user.
     account: Option<Account>,
@@ -98,16 +70,6 @@ pub struct Authentication {
     pub using_password: bool,
 }
 
-/// Whether the connection keeps a password secret by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Channel {
-    Open,
-    /// Never leaves the machine. Several clients send the password as it is there, others encrypt it.
-    Loopback,
-    /// TLS or a Unix socket: clients send the password as it is.
-    Private,
-}
-
 /// What the client's next packet is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
@@ -116,113 +78,29 @@ enum Expected {
     EncryptedPassword,
 }
 
-impl Plugin {
-    pub fn name(self) -> &'static str {
-        match self {
-            Plugin::CachingSha2Password => sha2::NAME,
-            Plugin::MysqlNativePassword => native::NAME,
-        }
-    }
-}
-
-impl Passwords {
-    pub fn new(secret: [u8; 32]) -> Arc<Passwords> {
-        let nobodys: [u8; 20] = crate::random();
-        Arc::new(Passwords {
-            key: LazyLock::new(Key::generate),
-            proved: Mutex::default(),
-            decoys: Decoys {
-                native: native::authentication_string(&nobodys),
-                sha2: sha2::authentication_string(&nobodys, crate::random()),
-            },
-            secret: hmac::Key::new(hmac::HMAC_SHA256, &secret),
-        })
-    }
-
-    /// Makes the RSA key, which takes a while, before somebody waits for it.
-    pub fn prepare(&self) {
-        LazyLock::force(&self.key);
-    }
-
-    /// A number that belongs to a name, and that nobody else can compute.
-    pub fn dice(&self, user: &str) -> u64 {
-        let tag = hmac::sign(&self.secret, user.as_bytes());
-        tag.as_ref()
-            .iter()
-            .take(8)
-            .fold(0, |dice, byte| dice << 8 | u64::from(*byte))
-    }
-
-    pub fn remember(&self, stored: String, digest: sha2::Digest) {
-        let mut proved = self.proved.lock();
-        if proved.len() >= PROVED_MAX {
-            proved.clear();
-        }
-        proved.insert(stored, digest);
-    }
-
-    /// Compares a password that came as it is. Without an account, the work is that of one with the plugin `nobody`.
-    pub fn compare(&self, account: Option<&Account>, nobody: Plugin, password: &[u8]) -> Proof {
-        let is_open = account.is_some_and(|account| account.authentication_string.is_empty());
-        if password.is_empty() || password.len() > PASSWORD_LEN_MAX {
-            return Proof::Known(is_open && password.is_empty());
-        }
-        let stored = self.stored_of(account, nobody);
-        match account.map_or(nobody, |account| account.plugin) {
-            Plugin::MysqlNativePassword => {
-                let given = native::authentication_string(password);
-                Proof::Known(account.is_some() && !is_open && stored.contains(&given))
-            }
-            Plugin::CachingSha2Password => {
-                let digest = sha2::Digest::of(password);
-                let proved = self.proved.lock();
-                match stored.iter().any(|stored| proved.get(stored) == Some(&digest)) {
-                    true => Proof::Known(true),
-                    false => Proof::Needs(Check {
-                        stored,
-                        secret: Secret::Password([password, b"\0"].concat()),
-                    }),
-                }
-            }
-        }
-    }
-
-    /// What a password is compared with: nobody's where there is no account, or one without a password.
-    fn stored_of(&self, account: Option<&Account>, nobody: Plugin) -> Vec<String> {
-        let own = account.filter(|account| !account.authentication_string.is_empty());
-        match own {
-            Some(account) => [&account.authentication_string, &account.second_authentication_string]
-                .into_iter()
-                .filter(|stored| !stored.is_empty())
-                .cloned()
-                .collect(),
-            None => vec![match account.map_or(nobody, |account| account.plugin) {
-                Plugin::MysqlNativePassword => self.decoys.native.clone(),
-                Plugin::CachingSha2Password => self.decoys.sha2.clone(),
-            }],
-        }
+/// The plugin in the protocol.
+pub fn name_of(plugin: Plugin) -> &'static str {
+    match plugin {
+        Plugin::CachingSha2Password => sha2::NAME,
+        Plugin::MysqlNativePassword => native::NAME,
     }
 }
 
 impl Check {
-    /// The stored form that the password fits, and the password's digest.
-    pub fn run(&self, passwords: &Passwords) -> Option<(String, sha2::Digest)> {
-        let decrypt = |ciphertext: &[u8], nonce: &[u8; Nonce::LEN]| {
-            let text = passwords.key.decrypt(ciphertext)?;
-            Some(sha2::obscure(&text, &Nonce(*nonce)))
+    /// The password, if it fits.
+    pub fn run(self, key: &Key) -> Option<Proved> {
+        let decrypt = |ciphertext: &[u8], nonce: [u8; Nonce::LEN]| {
+            let text = key.decrypt(ciphertext)?;
+            Some(sha2::obscure(&text, &Nonce(nonce)))
         };
-        let password = match &self.secret {
-            Secret::Password(password) => password.clone(),
-            Secret::Encrypted { ciphertext, nonce } => decrypt(ciphertext, nonce)?,
-            Secret::EncryptedOrPassword { bytes, nonce } => decrypt(bytes, nonce).unwrap_or_else(|| bytes.clone()),
+        let mut password = match self.secret {
+            Secret::Password(password) => password,
+            Secret::Encrypted { ciphertext, nonce } => decrypt(&ciphertext, nonce)?,
+            Secret::EncryptedOrPassword { bytes, nonce } => decrypt(&bytes, nonce).unwrap_or(bytes),
         };
-        let password = password.strip_suffix(&[0])?;
-        if password.len() > PASSWORD_LEN_MAX {
-            return None;
-        }
-        let fits = |stored: &&String| sha2::verify_password(stored.as_bytes(), password);
-        let stored = self.stored.iter().find(fits)?;
-        Some((stored.clone(), sha2::Digest::of(password)))
+        // It is ended by NUL.
+        (password.pop()? == 0).then_some(())?;
+        passwords::Check::new(self.stored, password).run()
     }
 }
 
@@ -230,6 +108,7 @@ impl Authentication {
     /// `nobody` is the plugin that an unknown user is made to believe in.
     pub fn new(
         passwords: Arc<Passwords>,
+        key: Arc<LazyLock<Key>>,
         nonce: Nonce,
         account: Option<Account>,
         nobody: Plugin,
@@ -238,6 +117,7 @@ impl Authentication {
         let plugin = account.as_ref().map_or(nobody, |account| account.plugin);
         Authentication {
             passwords,
+            key,
             nonce,
             account,
             plugin,
@@ -263,16 +143,16 @@ impl Authentication {
         self.using_password = !answer.is_empty();
         // Clients from before plugins know one.
         let client_plugin = client_plugin.unwrap_or(native::NAME.as_bytes());
-        let is_answer = !answer.is_empty() || client_plugin == greeting_plugin.name().as_bytes();
+        let is_answer = !answer.is_empty() || client_plugin == name_of(greeting_plugin).as_bytes();
         // No password looks the same under every plugin.
         let is_for_account =
-            client_plugin == self.plugin.name().as_bytes() || (answer.is_empty() && self.has_no_password());
+            client_plugin == name_of(self.plugin).as_bytes() || (answer.is_empty() && self.has_no_password());
         if is_answer && is_for_account {
             return self.check_answer(answer);
         }
         let mut packet = Vec::new();
         AuthSwitch {
-            plugin: self.plugin.name().as_bytes(),
+            plugin: name_of(self.plugin).as_bytes(),
             nonce: self.nonce,
         }
         .encode(&mut packet);
@@ -289,7 +169,7 @@ impl Authentication {
             Expected::PasswordOrKeyRequest if packet == [sha2::REQUEST_PUBLIC_KEY] => {
                 self.expected = Expected::EncryptedPassword;
                 let mut reply = Vec::new();
-                encode_auth_more_data(&mut reply, self.passwords.key.public_pem().as_bytes());
+                encode_auth_more_data(&mut reply, self.key.public_pem().as_bytes());
                 Step::Ask(reply)
             }
             // Refused before it is hashed; the byte more is the NUL that ends it.
@@ -315,18 +195,16 @@ impl Authentication {
     }
 
     /// Goes on with the outcome of the last [`Step::Check`].
-    pub fn checked(&mut self, outcome: Option<(String, sha2::Digest)>) -> Step {
-        let (Some((stored, digest)), Some(_)) = (outcome, &self.account) else {
+    pub fn checked(&mut self, outcome: Option<Proved>) -> Step {
+        let (Some(proved), Some(_)) = (outcome, &self.account) else {
             return Step::Denied;
         };
-        self.passwords.remember(stored, digest);
+        self.passwords.remember(proved);
         Step::Granted { last_words: None }
     }
 
     fn has_no_password(&self) -> bool {
-        self.account
-            .as_ref()
-            .is_some_and(|account| account.authentication_string.is_empty())
+        self.account.as_ref().is_some_and(Account::has_no_password)
     }
 
     /// A password for an account that has none goes the long way of a wrong one.
@@ -352,11 +230,8 @@ impl Authentication {
                 }
             }
             Plugin::CachingSha2Password => {
-                let proved = self.passwords.proved.lock();
-                let mut digests = stored.iter().filter_map(|stored| proved.get(stored));
-                let is_known = digests.any(|digest| digest.verify(&self.nonce, answer));
-                drop(proved);
-                if is_known {
+                let proves = |digest: &sha2::Digest| digest.verify(&self.nonce, answer);
+                if self.passwords.is_known(&stored, proves) {
                     return Step::Granted {
                         last_words: Some(more_data(sha2::FAST_AUTHENTICATION_DONE)),
                     };
@@ -399,6 +274,11 @@ mod tests {
         SHARED.clone()
     }
 
+    fn key() -> Arc<LazyLock<Key>> {
+        static SHARED: LazyLock<Arc<LazyLock<Key>>> = LazyLock::new(|| Arc::new(LazyLock::new(Key::generate)));
+        SHARED.clone()
+    }
+
     fn account(plugin: Plugin, password: &str) -> Account {
         let authentication_string = match plugin {
             Plugin::CachingSha2Password => sha2::authentication_string(password.as_bytes(), [7; 20]),
@@ -415,7 +295,7 @@ mod tests {
     }
 
     fn attempt(account: Option<Account>, channel: Channel) -> Authentication {
-        Authentication::new(passwords(), NONCE, account, Plugin::CachingSha2Password, channel)
+        Authentication::new(passwords(), key(), NONCE, account, Plugin::CachingSha2Password, channel)
     }
 
     fn native_attempt(password: &str) -> Authentication {
@@ -462,9 +342,9 @@ mod tests {
             assert_eq!(begin(b"mysql_native_password", b""), GRANTED);
             // As with a wrong password: what tells the two apart would tell an attacker.
             match plugin {
-                Plugin::MysqlNativePassword => assert_eq!(begin(plugin.name().as_bytes(), &[1; 20]), Step::Denied),
+                Plugin::MysqlNativePassword => assert_eq!(begin(name_of(plugin).as_bytes(), &[1; 20]), Step::Denied),
                 Plugin::CachingSha2Password => {
-                    assert!(matches!(begin(plugin.name().as_bytes(), &[1; 32]), Step::Ask(_)))
+                    assert!(matches!(begin(name_of(plugin).as_bytes(), &[1; 32]), Step::Ask(_)))
                 }
             }
         }
@@ -501,7 +381,7 @@ mod tests {
         let Step::Check(check) = first.answered(b"private\0") else {
             panic!("a check")
         };
-        assert_eq!(first.checked(check.run(&passwords())), GRANTED);
+        assert_eq!(first.checked(check.run(&key())), GRANTED);
 
         let fast =
             attempt(Some(account.clone()), Channel::Open).begin(GREETED, Some(b"caching_sha2_password"), &answer);
@@ -540,7 +420,7 @@ mod tests {
             let Step::Check(check) = attempt.answered(&ciphertext) else {
                 panic!("a check")
             };
-            assert_eq!(attempt.checked(check.run(&passwords())) == GRANTED, granted);
+            assert_eq!(attempt.checked(check.run(&key())) == GRANTED, granted);
         }
     }
 
@@ -554,7 +434,7 @@ mod tests {
         let Step::Check(check) = unknown.answered(b"nobody's password\0") else {
             panic!("a check")
         };
-        assert_eq!(unknown.checked(check.run(&passwords())), Step::Denied);
+        assert_eq!(unknown.checked(check.run(&key())), Step::Denied);
         let mut unknown = attempt(None, Channel::Open);
         assert!(matches!(
             unknown.begin(GREETED, Some(b"mysql_native_password"), b""),
@@ -570,7 +450,7 @@ mod tests {
         let Step::Check(check) = attempt.answered(b"secret\0") else {
             panic!("a check")
         };
-        assert_eq!(attempt.checked(check.run(&passwords())), Step::Denied);
+        assert_eq!(attempt.checked(check.run(&key())), Step::Denied);
     }
 
     #[test]
@@ -595,37 +475,19 @@ mod tests {
             let Step::Check(check) = attempt.answered(format!("{long}\0").as_bytes()) else {
                 panic!("a check")
             };
-            assert_eq!(attempt.checked(check.run(&passwords())), GRANTED);
+            assert_eq!(attempt.checked(check.run(&key())), GRANTED);
         }
     }
 
     #[test]
     fn the_password_before_still_opens_the_account() {
-        for plugin in [Plugin::MysqlNativePassword, Plugin::CachingSha2Password] {
-            let both = Account {
-                second_authentication_string: account(plugin, "old").authentication_string,
-                ..account(plugin, "new")
-            };
-            for (password, lets_in) in [("new", true), ("old", true), ("older", false)] {
-                let is_right = match passwords().compare(Some(&both), plugin, password.as_bytes()) {
-                    Proof::Known(is_right) => is_right,
-                    Proof::Needs(check) => check.run(&passwords()).is_some(),
-                };
-                assert_eq!(is_right, lets_in, "{password}");
-            }
-            let answer = native::answer(b"old", &NONCE);
-            if plugin == Plugin::MysqlNativePassword {
-                let mut attempt = attempt(Some(both), Channel::Open);
-                assert_eq!(attempt.begin(GREETED, Some(b"mysql_native_password"), &answer), GRANTED);
-            }
-        }
-    }
-
-    #[test]
-    fn names_have_dice_of_their_own_that_stay() {
-        let dice = passwords().dice("u");
-        assert_eq!(dice, Passwords::new([7; 32]).dice("u"));
-        assert_ne!(dice, passwords().dice("v"));
-        assert_ne!(dice, Passwords::new([8; 32]).dice("u"));
+        let plugin = Plugin::MysqlNativePassword;
+        let both = Account {
+            second_authentication_string: account(plugin, "old").authentication_string,
+            ..account(plugin, "new")
+        };
+        let answer = native::answer(b"old", &NONCE);
+        let mut attempt = attempt(Some(both), Channel::Open);
+        assert_eq!(attempt.begin(GREETED, Some(b"mysql_native_password"), &answer), GRANTED);
     }
 }

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mysql_wire::command::{Command, SetOption, refresh};
+use front::{FiberHost, Handle};
+use mysql_wire::command::{Command, SetOption, code, refresh};
 use mysql_wire::statement::{Execute, Prepared};
 use sql_api::host::Host;
 use sql_api::result::{Done, ResultEnd, ServerStatus};
@@ -13,13 +14,11 @@ use sql_api::session::{Fetch, Session};
 use types::{CharsetId, ErrorKind, SqlError, SqlResult, Value};
 
 use crate::columns::{write_definitions, write_field_list, write_parameters};
-use crate::host::FiberHost;
 use crate::login::Request;
 use crate::prepared::{Statements, unknown_statement};
-use crate::registry::Handle;
 use crate::server::Shared;
 use crate::sink::{Answer, Protocol, Sink};
-use crate::socket::Socket;
+use crate::socket::PacketSocket;
 
 /// What to do after a command.
 pub enum Next {
@@ -36,7 +35,7 @@ pub enum Next {
 pub struct Dialog {
     pub shared: Arc<Shared>,
     pub handle: Arc<Handle>,
-    pub socket: Rc<Socket>,
+    pub socket: Rc<PacketSocket>,
     pub session: Box<dyn Session>,
     pub answer: Answer,
     pub statements: Statements,
@@ -46,28 +45,28 @@ pub struct Dialog {
 
 impl Drop for Dialog {
     fn drop(&mut self) {
-        self.shared.registry.return_statements(self.statements.len());
+        self.shared.registry().return_statements(self.statements.len());
     }
 }
 
 impl Dialog {
     /// Runs one command and leaves its answer in the output.
     pub fn run(&mut self, packet: &[u8], host: &FiberHost) -> Next {
-        let code = packet.first().copied().unwrap_or(0);
+        let label = label_of(packet.first().copied().unwrap_or(code::SLEEP));
         let next = match Command::decode(packet, self.answer.capabilities) {
             Ok(command) => {
-                self.handle.begin(code, self.text_of(&command));
+                self.handle.begin(label, self.text_of(&command));
                 self.dispatch(command, host)
             }
             Err(_) => {
-                self.handle.begin(code, b"");
+                self.handle.begin(label, b"");
                 Err(ErrorKind::MalformedPacket.into())
             }
         };
         let next = next.unwrap_or_else(|error| {
             self.answer.output.drop_begun();
             self.answer.error(&error, self.session.results_collation());
-            self.shared.registry.count_error(error.code());
+            self.shared.registry().count_error(error.code());
             Next::Command
         });
         self.handle.end();
@@ -97,7 +96,7 @@ impl Dialog {
         };
         let error = SqlError::with_message(ErrorKind::UnknownError, message);
         self.answer.error(&error, self.session.results_collation());
-        self.shared.registry.count_error(error.code());
+        self.shared.registry().count_error(error.code());
         self.handle.end();
         match is_broken {
             true => Next::Broken,
@@ -139,7 +138,7 @@ impl Dialog {
             }
             Command::StmtClose(id) => {
                 if self.statements.remove(id) {
-                    self.shared.registry.return_statements(1);
+                    self.shared.registry().return_statements(1);
                 }
                 self.session.close_statement(id);
             }
@@ -198,7 +197,7 @@ impl Dialog {
 
     fn prepare(&mut self, text: &[u8], host: &FiberHost) -> SqlResult<()> {
         let limit = self.shared.config.prepared_statements_max;
-        if !self.shared.registry.take_statement(limit) {
+        if !self.shared.registry().take_statement(limit) {
             return Err(SqlError::new(ErrorKind::MaxPreparedStmtCountReached, &[&limit]));
         }
         let place = Place(&self.shared);
@@ -270,7 +269,7 @@ impl Dialog {
     }
 
     fn statistics(&self) -> String {
-        let now = self.shared.registry.statistics();
+        let now = self.shared.registry().statistics();
         let per_second = now.commands as f64 / now.uptime_seconds.max(1) as f64;
         format!(
             "Uptime: {}  Threads: {}  Questions: {}  Slow queries: 0  Opens: 0  Flush tables: 0  Open tables: 0  \
@@ -281,7 +280,7 @@ impl Dialog {
 
     /// Prepared statements end with the session's state.
     pub fn forget_statements(&mut self) {
-        self.shared.registry.return_statements(self.statements.len());
+        self.shared.registry().return_statements(self.statements.len());
         self.statements.clear();
     }
 
@@ -308,7 +307,33 @@ struct Place<'a>(&'a Shared);
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.registry.return_statements(1);
+        self.0.registry().return_statements(1);
+    }
+}
+
+/// The `Command` column of `SHOW PROCESSLIST`.
+fn label_of(command: u8) -> &'static str {
+    match command {
+        code::SLEEP => "Sleep",
+        code::QUIT => "Quit",
+        code::INIT_DB => "Init DB",
+        code::QUERY => "Query",
+        code::FIELD_LIST => "Field List",
+        code::STATISTICS => "Statistics",
+        code::PROCESS_INFO => "Processlist",
+        code::PROCESS_KILL => "Kill",
+        code::DEBUG => "Debug",
+        code::PING => "Ping",
+        code::CHANGE_USER => "Change user",
+        code::STMT_PREPARE => "Prepare",
+        code::STMT_EXECUTE => "Execute",
+        code::STMT_SEND_LONG_DATA => "Long Data",
+        code::STMT_CLOSE => "Close stmt",
+        code::STMT_RESET => "Reset stmt",
+        code::SET_OPTION => "Set option",
+        code::STMT_FETCH => "Fetch",
+        code::RESET_CONNECTION => "Reset Connection",
+        _ => "Error",
     }
 }
 

@@ -4,14 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::tls::Tls;
+use front::Tls;
+use front::backend::Plugin;
 
 /// Everything that has a limit has it here. Names and defaults are MySQL's where it has the setting.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub addr: SocketAddr,
-    /// Threads that serve connections, each with its own event loop.
-    pub threads: usize,
     pub server_version: String,
     /// The plugin that the greeting proposes; an account's own plugin is switched to. It is the older one because every
     /// client has it built in: MariaDB's library loads the newer one from a file, and connections that are opened at
@@ -21,8 +20,6 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// The Unix socket, which is made anew; a file that a server left behind there is removed.
     pub socket: Option<PathBuf>,
-    /// What the answers to users who do not exist are made from; the same after a restart, so that they are, too.
-    pub secret: [u8; 32],
     /// All sessions together (`max_prepared_stmt_count`). MySQL's default of 16,382 stops load generators, so this is its
     /// largest value.
     pub prepared_statements_max: usize,
@@ -32,32 +29,20 @@ pub struct Config {
     pub read_timeout: Duration,
     /// The time after which a client that takes no answer is cut (`net_write_timeout`).
     pub write_timeout: Duration,
-    /// Turns that take longer are logged.
-    pub report_turns: Option<Duration>,
-}
-
-/// The password plugins of the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Plugin {
-    CachingSha2Password,
-    MysqlNativePassword,
 }
 
 impl Config {
     pub fn new(addr: SocketAddr) -> Self {
         Config {
             addr,
-            threads: std::thread::available_parallelism().map_or(1, |cores| cores.get()),
             server_version: "8.0.36-LatsDB-0.1.0".into(),
             greeting_plugin: Plugin::MysqlNativePassword,
             tls: None,
             socket: None,
-            secret: crate::random(),
             prepared_statements_max: 4_194_304,
             login_bytes_max: 64 << 10,
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
-            report_turns: None,
         }
     }
 }

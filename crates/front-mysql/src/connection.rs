@@ -16,6 +16,9 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use fiber::{Fiber, Suspender, is_unwinding};
+use front::schedule::{self, LongTurns};
+use front::socket::{Patience, ReadAhead, SocketEnd};
+use front::{FiberHost, Handle, Input, Transport, pool};
 use mysql_wire::Capabilities;
 use mysql_wire::auth::Nonce;
 use mysql_wire::frame::{FrameError, Scan, scan};
@@ -23,17 +26,11 @@ use sql_api::host::Interrupt;
 use types::{ErrorKind, SqlError};
 
 use crate::commands::{Dialog, Next};
-use crate::host::FiberHost;
-use crate::input::Input;
 use crate::login::{LoggedIn, LoginDialog, LoginEnd, Request};
-use crate::pool;
 use crate::prepared::Statements;
-use crate::registry::Handle;
-use crate::schedule::{self, LongTurns};
 use crate::server::Shared;
 use crate::sink::{Answer, FLUSH_LEN};
-use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
-use crate::transport::Transport;
+use crate::socket::{PacketSocket, ReadEnd};
 
 /// What a client that is turned away may still send and be read, so that it gets to see why.
 const LAST_READ_MAX: usize = 128 << 20;
@@ -52,7 +49,7 @@ struct Connection {
 pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) {
     let waker = std::future::poll_fn(|context| std::task::Poll::Ready(context.waker().clone())).await;
     handle.set_waker(waker);
-    let socket = Rc::new(Socket::new(stream, handle.clone()));
+    let socket = Rc::new(PacketSocket::new(stream, handle.clone()));
     let Some(mut connection) = log_in(&shared, &handle, &socket).await else {
         return;
     };
@@ -86,10 +83,10 @@ pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) 
 }
 
 /// None once the client has been turned away.
-async fn log_in(shared: &Arc<Shared>, handle: &Arc<Handle>, socket: &Rc<Socket>) -> Option<Box<Connection>> {
+async fn log_in(shared: &Arc<Shared>, handle: &Arc<Handle>, socket: &Rc<PacketSocket>) -> Option<Box<Connection>> {
     let mut input = Input::default();
     let mut answer = Answer::new(Capabilities::default());
-    let deadline = Instant::now() + shared.backend.limits().login_timeout;
+    let deadline = Instant::now() + shared.backend().limits().login_timeout;
     let dialog = LoginDialog {
         shared,
         handle,
@@ -145,43 +142,47 @@ async fn unless_ended<T>(handle: &Handle, login: impl Future<Output = Result<T, 
     .await
 }
 
-async fn turn_away(shared: &Shared, socket: &Socket, answer: &mut Answer, end: LoginEnd) {
+async fn turn_away(shared: &Shared, socket: &PacketSocket, answer: &mut Answer, end: LoginEnd) {
     let error = match end {
         LoginEnd::Refused(error) => error,
-        LoginEnd::Socket(SocketEnd::Closed) => return,
-        LoginEnd::Socket(end) => match error_of(&end) {
+        LoginEnd::Unread(end) => match error_of(&end) {
             Some(error) => error,
             None => return,
         },
     };
     shared
-        .registry
+        .registry()
         .counters()
         .logins_denied
         .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     answer.error(&error, None);
     if socket.flush(&mut answer.output, LAST_READ_TIMEOUT).await.is_ok() {
-        socket.close(shared.config.login_bytes_max, LAST_READ_TIMEOUT).await;
+        socket
+            .bytes
+            .close(shared.config.login_bytes_max, LAST_READ_TIMEOUT)
+            .await;
     }
 }
 
 /// What the client is told when its connection ends, if it can be told anything.
-fn error_of(end: &SocketEnd) -> Option<SqlError> {
+fn error_of(end: &ReadEnd) -> Option<SqlError> {
     let kind = match end {
-        SocketEnd::Closed => return None,
-        SocketEnd::Frame(FrameError::TooLarge { .. }) => ErrorKind::NetPacketTooLarge,
-        SocketEnd::Frame(FrameError::OutOfOrder { .. }) => ErrorKind::NetPacketsOutOfOrder,
-        SocketEnd::TimedOut { inside_packet: true } => ErrorKind::NetReadInterrupted,
-        SocketEnd::TimedOut { inside_packet: false } => ErrorKind::ClientInteractionTimeout,
-        SocketEnd::Interrupted(Interrupt::Shutdown) => ErrorKind::ServerShutdown,
-        SocketEnd::Interrupted(_) => ErrorKind::SessionWasKilled,
-        SocketEnd::NoMemory => ErrorKind::OutOfResources,
+        ReadEnd::Frame(FrameError::TooLarge { .. }) => ErrorKind::NetPacketTooLarge,
+        ReadEnd::Frame(FrameError::OutOfOrder { .. }) => ErrorKind::NetPacketsOutOfOrder,
+        ReadEnd::Socket(end) => match end {
+            SocketEnd::Closed => return None,
+            SocketEnd::TimedOut { inside_message: true } => ErrorKind::NetReadInterrupted,
+            SocketEnd::TimedOut { inside_message: false } => ErrorKind::ClientInteractionTimeout,
+            SocketEnd::Interrupted(Interrupt::Shutdown) => ErrorKind::ServerShutdown,
+            SocketEnd::Interrupted(_) => ErrorKind::SessionWasKilled,
+            SocketEnd::NoMemory => ErrorKind::OutOfResources,
+        },
     };
     Some(kind.into())
 }
 
 impl Connection {
-    async fn wait_for_packet(&mut self) -> Result<(), SocketEnd> {
+    async fn wait_for_packet(&mut self) -> Result<(), ReadEnd> {
         let Dialog {
             shared,
             session,
@@ -190,11 +191,12 @@ impl Connection {
         } = &self.dialog;
         let patience = Patience {
             idle: Duration::from_secs(session.wait_timeout_seconds()),
-            inside_packet: Some(shared.config.read_timeout),
-            packet_len_max: self.packet_len_max,
+            inside_message: Some(shared.config.read_timeout),
             read_ahead: ReadAhead::Allowed,
         };
-        socket.read_packet(&mut self.input, 0, patience).await
+        socket
+            .read_packet(&mut self.input, 0, self.packet_len_max, patience)
+            .await
     }
 
     /// Waits behind the statements that gave way. Boxed, as it is rare and an idle connection should be small.
@@ -207,7 +209,7 @@ impl Connection {
         self.dialog.answer.output.replace_buffer(pool::take_buffer());
         let fiber = Fiber::new(move |suspender: &Suspender| {
             let (handle, socket) = (self.dialog.handle.clone(), self.dialog.socket.clone());
-            let host = FiberHost::new(suspender, &handle, Some(&socket));
+            let host = FiberHost::new(suspender, &handle, Some(&socket.bytes));
             let before = self.output_size();
             let next = host.governor().run(|| {
                 let next = self.run_packets(&host);
@@ -225,7 +227,7 @@ impl Connection {
         let handle = self.dialog.handle.clone();
         // What comes after a KILL is not run.
         if let Some(interrupt @ (Interrupt::KillConnection | Interrupt::Shutdown)) = handle.interrupted() {
-            self.say_why(SocketEnd::Interrupted(interrupt));
+            self.say_why(SocketEnd::Interrupted(interrupt).into());
             return Next::Close;
         }
         loop {
@@ -234,7 +236,7 @@ impl Connection {
                 Ok(Scan::Complete(frames)) => frames,
                 Ok(Scan::Incomplete { .. }) => return Next::Command,
                 Err(error) => {
-                    self.say_why(SocketEnd::Frame(error));
+                    self.say_why(ReadEnd::Frame(error));
                     return Next::Close;
                 }
             };
@@ -284,7 +286,7 @@ impl Connection {
         } = self;
         dialog.forget_statements();
         dialog.session.reset();
-        let deadline = Instant::now() + dialog.shared.backend.limits().login_timeout;
+        let deadline = Instant::now() + dialog.shared.backend().limits().login_timeout;
         let (shared, handle, socket) = (&dialog.shared, &*dialog.handle, &*dialog.socket);
         let login = LoginDialog {
             shared,
@@ -318,7 +320,7 @@ impl Connection {
     }
 
     /// Leaves the reason of the connection's end in the output.
-    fn say_why(&mut self, end: SocketEnd) {
+    fn say_why(&mut self, end: ReadEnd) {
         if let Some(error) = error_of(&end) {
             let output = &mut self.dialog.answer.output;
             // As if it answered the command that the client is going to send or has begun.
@@ -333,7 +335,7 @@ impl Connection {
         let (socket, shared) = (self.dialog.socket.clone(), self.dialog.shared.clone());
         drop(self);
         if !output.is_empty() && socket.flush(&mut output, shared.config.write_timeout).await.is_ok() {
-            socket.close(LAST_READ_MAX, LAST_READ_TIMEOUT).await;
+            socket.bytes.close(LAST_READ_MAX, LAST_READ_TIMEOUT).await;
         }
         // A client that is gone leaves bytes that nobody took.
         output.clear();

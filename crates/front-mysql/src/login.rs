@@ -4,23 +4,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use env::NotKnown;
+use front::logins::access_denied;
+use front::socket::{Patience, ReadAhead, SocketEnd};
+use front::{Handle, Input};
 use mysql_wire::auth::Nonce;
 use mysql_wire::command::ChangeUser;
 use mysql_wire::frame::{Scan, scan};
 use mysql_wire::handshake::{Attributes, Greeting, Login, SslRequest};
 use mysql_wire::{Capabilities, Malformed, Status};
+use sql_api::login::Client;
 use sql_api::session::{Compression, Session, SessionAccount, SessionOptions};
 use types::{CollationId, ErrorKind, SqlError};
 
-use crate::authentication::{Authentication, Channel, Step};
-use crate::backend::Client;
-use crate::input::Input;
-use crate::logins::access_denied;
-use crate::peer::Peer;
-use crate::registry::Handle;
+use crate::authentication::{Authentication, Step, name_of};
 use crate::server::Shared;
 use crate::sink::Answer;
-use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
+use crate::socket::{PacketSocket, ReadEnd};
 
 /// What the greeting offers.
 pub const OFFERED: Capabilities = Capabilities(
@@ -56,13 +55,19 @@ const ZSTD_LEVEL: u8 = 3;
 
 /// Why there is no session.
 pub enum LoginEnd {
-    Socket(SocketEnd),
+    Unread(ReadEnd),
     Refused(SqlError),
+}
+
+impl From<ReadEnd> for LoginEnd {
+    fn from(end: ReadEnd) -> Self {
+        LoginEnd::Unread(end)
+    }
 }
 
 impl From<SocketEnd> for LoginEnd {
     fn from(end: SocketEnd) -> Self {
-        LoginEnd::Socket(end)
+        LoginEnd::Unread(end.into())
     }
 }
 
@@ -154,7 +159,7 @@ fn text(bytes: &[u8]) -> String {
 pub struct LoginDialog<'a> {
     pub shared: &'a Arc<Shared>,
     pub handle: &'a Handle,
-    pub socket: &'a Socket,
+    pub socket: &'a PacketSocket,
     pub input: &'a mut Input,
     pub answer: &'a mut Answer,
     pub deadline: Instant,
@@ -163,7 +168,7 @@ pub struct LoginDialog<'a> {
 impl LoginDialog<'_> {
     /// Greets the client and lets it log in. The OK packet is left in the output.
     pub async fn greet(mut self) -> Result<LoggedIn, LoginEnd> {
-        let nonce = Nonce::from_random(crate::random());
+        let nonce = Nonce::from_random(front::random());
         let config = &self.shared.config;
         let offered = OFFERED.with(Capabilities::SSL, config.tls.is_some());
         let greeting = Greeting {
@@ -173,12 +178,12 @@ impl LoginDialog<'_> {
             capabilities: offered,
             collation: CollationId::UTF8MB4_0900_AI_CI as u16 as u8,
             status: Status::AUTOCOMMIT,
-            plugin: config.greeting_plugin.name().as_bytes(),
+            plugin: name_of(config.greeting_plugin).as_bytes(),
         };
         self.answer.output.packet(|out| greeting.encode(out));
         let mut packet = self.ask().await?;
         if let (Some(tls), Some(_)) = (&config.tls, SslRequest::decode(&packet)) {
-            self.socket.start_tls(tls, self.time_left()).await?;
+            self.socket.bytes.start_tls(tls, self.time_left()).await?;
             packet = self.ask().await?;
         }
         let login = Login::decode(&packet, offered)?;
@@ -189,18 +194,21 @@ impl LoginDialog<'_> {
 
     /// Lets a client log in that has named itself. The OK packet is left in the output.
     pub async fn log_in(mut self, nonce: Nonce, request: Request) -> Result<LoggedIn, LoginEnd> {
-        let (logins, backend) = (self.shared.logins.clone(), self.shared.backend.clone());
+        let logins = self.shared.logins.clone();
+        let backend = logins.backend();
         let host = self.handle.peer.host();
         let attempt = logins.attempt(&request.user, &self.handle.peer);
         let account = backend.find_account(&request.user, &host);
-        let nobody = backend.plugin_of_nobody(logins.passwords.dice(&request.user));
-        let mut authentication = Authentication::new(logins.passwords.clone(), nonce, account, nobody, self.channel());
+        let nobody = backend.plugin_of_nobody(logins.passwords().dice(&request.user));
+        let channel = self.socket.bytes.channel();
+        let (passwords, key) = (logins.passwords().clone(), self.shared.key.clone());
+        let mut authentication = Authentication::new(passwords, key.clone(), nonce, account, nobody, channel);
         let mut client = Client {
             user: request.user.clone(),
             host: host.name(),
             using_password: !request.answer.is_empty(),
-            encryption: self.socket.encryption(),
-            certificate: self.socket.certificate(),
+            encryption: self.socket.bytes.encryption(),
+            certificate: self.socket.bytes.certificate(),
             handles_expired_password: self.has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS),
         };
         // Right before an answer is judged: waiting earlier would let many connections collect their turns first.
@@ -215,7 +223,10 @@ impl LoginDialog<'_> {
                     logins.wait_for_turn(attempt, &client).await?;
                     authentication.answered(&answer)
                 }
-                Step::Check(check) => authentication.checked(logins.check(check).await?),
+                Step::Check(check) => {
+                    let key = key.clone();
+                    authentication.checked(logins.check(move || check.run(&key)).await?)
+                }
                 Step::Granted { last_words } => break last_words,
                 Step::Denied => {
                     client.using_password = authentication.using_password;
@@ -234,13 +245,7 @@ impl LoginDialog<'_> {
             return Err(stranger.into());
         }
         logins.succeeded(attempt);
-        let limits = backend.limits();
-        if limits.require_secure_transport && self.channel() != Channel::Private {
-            return Err(SqlError::from(ErrorKind::SecureTransportRequired).into());
-        }
-        let standing = backend.login_proved(&account, &client)?;
-        let name = (account.user.clone(), account.host.clone());
-        self.shared.registry.open(self.handle, name, &standing, &limits)?;
+        let standing = logins.admit(self.handle, &account, &client, channel)?;
         let session = backend.open_session(SessionOptions {
             connection_id: self.handle.id,
             user: request.user.clone(),
@@ -285,15 +290,6 @@ impl LoginDialog<'_> {
         }
     }
 
-    fn channel(&self) -> Channel {
-        match &self.handle.peer {
-            Peer::Unix { .. } | Peer::Inside => Channel::Private,
-            _ if self.socket.encryption().is_some() => Channel::Private,
-            peer if peer.host().is_local() => Channel::Loopback,
-            Peer::Tcp { .. } => Channel::Open,
-        }
-    }
-
     /// An administrator without a password is whoever runs the server, or the superuser, and the kernel says so.
     fn check_owner(&self, client: &Client) -> Result<(), SqlError> {
         let peer = &self.handle.peer;
@@ -329,19 +325,18 @@ impl LoginDialog<'_> {
     }
 
     /// Sends what is collected and waits for the client's next packet.
-    async fn ask(&mut self) -> Result<Vec<u8>, SocketEnd> {
+    async fn ask(&mut self) -> Result<Vec<u8>, ReadEnd> {
         let left = self.time_left();
         self.socket.flush(&mut self.answer.output, left).await?;
         let sequence = self.answer.output.sequence();
-        let packet_len_max = self.shared.config.login_bytes_max;
+        let len_max = self.shared.config.login_bytes_max;
         let patience = Patience {
             idle: left,
-            inside_packet: None,
-            packet_len_max,
+            inside_message: None,
             read_ahead: ReadAhead::Forbidden,
         };
-        self.socket.read_packet(self.input, sequence, patience).await?;
-        let Ok(Scan::Complete(frames)) = scan(self.input.pending(), sequence, packet_len_max) else {
+        self.socket.read_packet(self.input, sequence, len_max, patience).await?;
+        let Ok(Scan::Complete(frames)) = scan(self.input.pending(), sequence, len_max) else {
             unreachable!("read_packet returns once a whole packet is there")
         };
         let packet = frames.payload(self.input.pending_mut()).to_vec();

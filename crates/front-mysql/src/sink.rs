@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use front::Input;
+use front::socket::{Patience, ReadAhead, SocketEnd};
 use governor::{Stop, memory};
 use mysql_wire::frame::{self, Frames, Scan};
 use mysql_wire::response::{EofPacket, ErrPacket, OkKind, OkPacket, SessionChange, local_file};
@@ -16,8 +18,7 @@ use types::{CharsetId, ErrorKind, RowLayout, SqlError, Value, ValueRef};
 use crate::cells;
 use crate::columns::{ResultsCollation, charset_of, message_in, write_definitions};
 use crate::config::Config;
-use crate::input::Input;
-use crate::socket::{Patience, ReadAhead, Socket, SocketEnd};
+use crate::socket::{PacketSocket, ReadEnd};
 
 /// Rows are sent once this much is collected.
 pub const FLUSH_LEN: usize = 64 << 10;
@@ -38,7 +39,7 @@ pub enum Protocol {
 /// Writes the answer of one command.
 pub struct Sink<'a> {
     answer: &'a mut Answer,
-    socket: &'a Socket,
+    socket: &'a PacketSocket,
     protocol: Protocol,
     collation: ResultsCollation,
     charset: Option<CharsetId>,
@@ -142,7 +143,7 @@ impl Answer {
 impl<'a> Sink<'a> {
     pub fn new(
         answer: &'a mut Answer,
-        socket: &'a Socket,
+        socket: &'a PacketSocket,
         protocol: Protocol,
         collation: ResultsCollation,
         config: &'a Config,
@@ -211,19 +212,19 @@ fn string_bytes(value: &Value) -> usize {
 /// A client's file.
 impl Sink<'_> {
     /// The next packet of the file, which stays in `input`; none at its end.
-    async fn file_packet(&mut self, input: &mut Input) -> Result<Option<Frames>, SocketEnd> {
+    async fn file_packet(&mut self, input: &mut Input) -> Result<Option<Frames>, ReadEnd> {
         let sequence = self.answer.output.sequence();
         let patience = Patience {
             idle: self.config.read_timeout,
-            inside_packet: Some(self.config.read_timeout),
-            packet_len_max: FILE_PACKET_MAX,
+            inside_message: Some(self.config.read_timeout),
             read_ahead: ReadAhead::Allowed,
         };
-        self.socket.read_packet(input, sequence, patience).await?;
-        let Scan::Complete(frames) =
-            frame::scan(input.pending(), sequence, FILE_PACKET_MAX).map_err(SocketEnd::Frame)?
+        self.socket
+            .read_packet(input, sequence, FILE_PACKET_MAX, patience)
+            .await?;
+        let Scan::Complete(frames) = frame::scan(input.pending(), sequence, FILE_PACKET_MAX).map_err(ReadEnd::Frame)?
         else {
-            return Err(SocketEnd::Closed);
+            return Err(SocketEnd::Closed.into());
         };
         self.answer.output.set_sequence(frames.next_sequence);
         if !frames.payload(input.pending_mut()).is_empty() {
@@ -233,7 +234,7 @@ impl Sink<'_> {
         // Nobody sends a command before the answer.
         match input.pending().is_empty() {
             true => Ok(None),
-            false => Err(SocketEnd::Closed),
+            false => Err(SocketEnd::Closed.into()),
         }
     }
 

@@ -95,7 +95,7 @@ fn a_client_that_resets_its_connection_leaves_no_panic() {
 
 #[test]
 fn a_long_statement_lets_others_run() {
-    let server = TestServer::with(|config, _| config.threads = 1);
+    let server = TestServer::on(1, |_, _| {});
     let (mut busy, mut quick) = (server.connect(), server.connect());
     busy.command(Command::Query(b"busy 1000"));
     wait_until_running(&server, busy.connection_id);
@@ -129,7 +129,7 @@ fn a_session_may_end_its_connection() {
 
 #[test]
 fn a_panic_ends_its_statement_only() {
-    let server = TestServer::with(|config, _| config.threads = 1);
+    let server = TestServer::on(1, |_, _| {});
     let mut bystander = server.connect();
     let mut client = server.connect();
     for _ in 0..3 {
@@ -188,7 +188,7 @@ fn shut_down(server: TestServer, grace: Duration) -> std::thread::JoinHandle<Dur
             .enable_all()
             .build()
             .unwrap();
-        runtime.block_on(server.server.shutdown(grace));
+        runtime.block_on(server.shut_down(grace));
         started.elapsed()
     })
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::support::{CAPABILITIES, TestServer, answer_of};
-use front_mysql::Tls;
+use front::Tls;
 use mysql_wire::auth::sha2;
 use mysql_wire::command::Command;
 use mysql_wire::frame::{Scan, scan};

@@ -11,7 +11,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use front_mysql::NODE_ID_MAX;
+use front::NODE_ID_MAX;
 use net::Naming;
 use shard::{Durability, Role};
 

@@ -1,6 +1,6 @@
 //! One node's parts, wired: rows and log, SQL, and the connections of its clients.
 //!
-//! The fronts ask small questions through traits of their own (`front_mysql::backend::Backend`, `front_http::Node`);
+//! The fronts ask small questions through traits of their own (`front::backend::Backend`, `front_http::Node`);
 //! this is where they are answered.
 
 pub mod events;
@@ -15,18 +15,19 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use catalog::{AccountDef, AuthenticationPlugin};
 use env::{Env, Level, Levels};
+use front::backend::{Account, Backend, ClientHost, Limits, Plugin};
+use front::{Logins, Peer, Registry};
 use front_http::{
     Admission, BackupAnswer, BackupCall, Credentials, Figures, Health, MemoryStatus, NodeStatus, Order, Purpose,
     ShardStatus, Status, Visitor,
 };
-use front_mysql::backend::{Account, Backend, Client, ClientHost, Limits, Standing};
-use front_mysql::{Logins, Peer, Plugin, Registry};
 use parking_lot::Mutex;
 use shard::{Founding, NoPeers, Role, Shard};
 use sql::engine::{Engine, Surroundings};
 use sql::neighbours::Neighbours;
 use sql::schema::Schema;
 use sql_api::host::BlockingHost;
+use sql_api::login::{Client, Standing};
 use sql_api::nodes::OtherNodes;
 use sql_api::session::SessionOptions;
 use store::MemoryBudget;
@@ -243,7 +244,13 @@ impl Node {
         if stays_here && !peer.host().is_local() {
             return Admission::Forbidden;
         }
-        match logins.check_password(&user, &password, &peer).await {
+        let client = Client {
+            user,
+            host: peer.host().name(),
+            using_password: true,
+            ..Client::default()
+        };
+        match logins.check_password(&client, &password, &peer).await {
             Ok(account) => {
                 let is_allowed = match purpose {
                     Purpose::Look => engine.may_see_server(&account.user, &account.host),
@@ -333,7 +340,7 @@ async fn upgrade_alone(shard: &Shard) -> Result<String, String> {
     Ok(cluster::has_risen(to))
 }
 
-/// What the MySQL front asks.
+/// What the fronts ask of accounts and sessions.
 pub struct Sessions(pub Arc<Engine>);
 
 impl Backend for Sessions {

@@ -1,7 +1,7 @@
 //! `latsdb serve`: one node from start to stop.
 //!
 //! ```text
-//!   HTTP up (503: recovering) ─▶ rows recovered ─▶ MySQL up ─▶ banner
+//!   HTTP up (503: recovering) ─▶ rows recovered ─▶ event loops and MySQL up ─▶ banner
 //!        ─▶ SIGTERM or SIGINT ─▶ statements finish ─▶ checkpoint ─▶ end     (a second signal: end at once)
 //! ```
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use front_mysql::Logins;
+use front::{EventLoops, Logins, Tls};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sql::engine::Engine;
 use tokio::net::TcpListener;
@@ -90,7 +90,7 @@ async fn serve(mut config: Config) -> Result<()> {
         refuse_open_doors(&config, engine)?;
     }
     start_http(&node);
-    let mysql = match &parts.engine {
+    let open = match &parts.engine {
         Some(engine) => Some(open_to_clients(&mut config, &node, &parts, engine)?),
         None => {
             node.bears_witness(parts.clone());
@@ -109,8 +109,9 @@ async fn serve(mut config: Config) -> Result<()> {
         {
             info!(%reason, "the lead stays here to the end");
         }
-        if let Some(mysql) = mysql {
-            mysql.shutdown(STATEMENT_GRACE).await;
+        if let Some(open) = open {
+            open.mysql.stop().await;
+            open.loops.shutdown(STATEMENT_GRACE).await;
         }
         let shard = parts.shard.clone();
         tokio::task::spawn_blocking(move || shard.shutdown()).await
@@ -131,26 +132,27 @@ async fn serve(mut config: Config) -> Result<()> {
     Ok(())
 }
 
+/// What clients come by, and the threads that serve them.
+struct Open {
+    loops: EventLoops,
+    mysql: front_mysql::Server,
+}
+
 /// Clients may come: opens what they come by, and says so.
-fn open_to_clients(
-    config: &mut Config,
-    node: &Arc<Node>,
-    parts: &Parts,
-    engine: &Arc<Engine>,
-) -> Result<front_mysql::Server> {
+fn open_to_clients(config: &mut Config, node: &Arc<Node>, parts: &Parts, engine: &Arc<Engine>) -> Result<Open> {
     let registry = node.registry().clone();
     let backend = Arc::new(Sessions(engine.clone()));
-    let tls = front_mysql::Tls::load_or_generate(&config.data_dir).context("cannot set up TLS")?;
+    let tls = Tls::load_or_generate(&config.data_dir).context("cannot set up TLS")?;
+    let logins = Logins::start(tls.secret(), registry.clone(), backend).context("cannot start a thread")?;
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let loops = EventLoops::start(cores, config.report_turns, registry).context("cannot start a thread")?;
     let mysql = front_mysql::Config {
         socket: socket_of(config)?,
-        secret: tls.secret(),
         tls: Some(tls),
-        report_turns: config.report_turns,
         ..front_mysql::Config::new(config.mysql_addr)
     };
-    let logins = Logins::start(mysql.secret, registry.clone(), backend.clone()).context("cannot start a thread")?;
     let socket = mysql.socket.clone();
-    let mysql = front_mysql::Server::start(mysql, registry, backend, logins.clone())
+    let mysql = front_mysql::Server::start(mysql, loops.loops(), logins.clone())
         .with_context(|| cannot_listen("MySQL", config.mysql_addr, "--mysql-addr"))?;
     config.mysql_addr = mysql.addr();
     let port = config.mysql_addr.port().to_string();
@@ -160,9 +162,9 @@ fn open_to_clients(
     }
     node.serves(parts.clone(), mysql.addr(), logins);
     tokio::spawn(log_automatic_ids(engine.clone()));
-    tokio::spawn(events::keep_time(engine.clone(), parts.shard.clone(), mysql.jobs()));
+    tokio::spawn(events::keep_time(engine.clone(), parts.shard.clone(), loops.loops()));
     say(&banner(config, socket.as_deref()));
-    Ok(mysql)
+    Ok(Open { loops, mysql })
 }
 
 fn say(banner: &str) {

@@ -2,7 +2,7 @@
 //!
 //! The executor is plain synchronous code. Where it has to wait for a row lock, a commit, a slow client or its turn
 //! on the core, it hands a future to its [`Host`], which suspends the statement until the future is done and runs other sessions
-//! meanwhile. The MySQL front implements it with stackful coroutines; tests with [`BlockingHost`].
+//! meanwhile. The fronts implement it with stackful coroutines; tests with [`BlockingHost`].
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};

@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["sql-exec"],
     &["sql"],
     &["keyspace"],
+    &["front"],
     &["front-mysql", "front-redis", "front-http"],
     &["latsdb"],
     &[

@@ -20,14 +20,16 @@ use packing::Unpacker;
 use sql_api::session::Compression;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::pool;
-use crate::stream::Stream;
+use front::pool;
+use front::stream::{Layer, Stream};
 
 const HEADER: usize = 7;
 /// Bytes of the protocol in one frame that we send.
 const FRAME_PLAIN: usize = 16 << 10;
 /// Shorter ones are not worth it (MySQL's `MIN_COMPRESS_LENGTH`).
 const PACKED_MIN: usize = 50;
+/// Bytes that are sent before others have their turn.
+const SENT_PER_TURN: usize = 128 << 10;
 /// Bytes that are unpacked at once.
 const UNPACKED_AT_ONCE: usize = 16 << 10;
 /// Bytes of frames that are looked at before others have their turn, though nothing has come of them.
@@ -77,11 +79,6 @@ impl Compressed {
             out: Vec::new(),
             sent: 0,
         }
-    }
-
-    /// The stream below.
-    pub fn inner(&self) -> &Stream {
-        &self.inner
     }
 
     /// Begins the next frame, if its header has come.
@@ -212,6 +209,17 @@ impl Compressed {
     }
 }
 
+impl Layer for Compressed {
+    fn inner(&self) -> &Stream {
+        &self.inner
+    }
+
+    /// Compressing takes its time, too.
+    fn sent_per_turn(&self) -> usize {
+        SENT_PER_TURN
+    }
+}
+
 impl AsyncRead for Compressed {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
@@ -278,7 +286,7 @@ mod tests {
     use tokio::net::UnixStream;
 
     use super::*;
-    use crate::transport::Transport;
+    use front::Transport;
 
     const ZSTD: Compression = Compression::Zstd { level: 3 };
 

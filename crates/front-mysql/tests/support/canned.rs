@@ -7,15 +7,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use front_mysql::backend::{Account, Backend, Certificate, Client, ClientHost, Limits, Standing};
+use front::Registry;
+use front::backend::{Account, Backend, ClientHost, Limits, Plugin};
 use mysql_wire::auth::{native, sha2};
 use sql_api::host::{Host, Interrupt, WaitEnd};
+use sql_api::login::{Certificate, Client, Standing};
 use sql_api::processes::{Kill, Processes};
 use sql_api::result::{Done, ResultColumn, ResultEnd, ResultShape, ResultSink, ServerStatus};
 use sql_api::session::{Fetch, PreparedInfo, Session, SessionOptions};
 use types::{CharsetId, CollationId, ErrorKind, RowLayout, SqlError, SqlResult, SqlType, Value};
-
-use front_mysql::{Plugin, Registry};
 
 /// What a panic says that a statement wanted.
 pub const ASKED_FOR: &str = "a statement asked for it";

@@ -16,11 +16,13 @@ use std::time::{Duration, Instant};
 
 pub use canned::Canned;
 pub use client::{Answer, CAPABILITIES, Client, answer_of};
-use front_mysql::{Config, Logins, Registry, Server};
+use front::{EventLoops, Logins, Registry};
+use front_mysql::{Config, Server};
 
 pub struct TestServer {
     pub registry: Arc<Registry>,
-    pub server: Server,
+    server: Server,
+    loops: EventLoops,
 }
 
 impl TestServer {
@@ -28,18 +30,32 @@ impl TestServer {
         TestServer::with(|_, _| {})
     }
 
-    /// On a port of the system's choice.
     pub fn with(adjust: impl FnOnce(&mut Config, &mut Canned)) -> TestServer {
+        TestServer::on(2, adjust)
+    }
+
+    /// On a port of the system's choice.
+    pub fn on(threads: usize, adjust: impl FnOnce(&mut Config, &mut Canned)) -> TestServer {
         note_panics();
         let mut config = Config::new(([127, 0, 0, 1], 0).into());
-        config.threads = 2;
         let registry = Registry::new();
         let mut canned = Canned::new(registry.clone());
         adjust(&mut config, &mut canned);
         let backend = Arc::new(canned);
-        let logins = Logins::start(config.secret, registry.clone(), backend.clone()).unwrap();
-        let server = Server::start(config, registry.clone(), backend, logins).unwrap();
-        TestServer { registry, server }
+        let logins = Logins::start(front::random(), registry.clone(), backend).unwrap();
+        let loops = EventLoops::start(threads, None, registry.clone()).unwrap();
+        let server = Server::start(config, loops.loops(), logins).unwrap();
+        TestServer {
+            registry,
+            server,
+            loops,
+        }
+    }
+
+    /// As a node stops.
+    pub async fn shut_down(self, grace: Duration) {
+        self.server.stop().await;
+        self.loops.shutdown(grace).await;
     }
 
     pub fn addr(&self) -> SocketAddr {
@@ -66,7 +82,7 @@ fn note_panics() {
             let is_asked = panic.payload().downcast_ref() == Some(&canned::ASKED_FOR);
             let is_a_servers = std::thread::current()
                 .name()
-                .is_some_and(|name| name.starts_with("mysql-"));
+                .is_some_and(|name| name.starts_with("loop-"));
             if is_a_servers && !is_asked {
                 PANICS.lock().unwrap().push(panic.to_string());
             }

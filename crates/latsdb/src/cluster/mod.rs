@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use env::{Feature, Levels};
-use front_mysql::Registry;
+use front::Registry;
 use net::{Answering, CallError, Caller, Net, Service};
 use parking_lot::Mutex;
 use shard::{Answered, Identity, Issuer, Lane, Member, NoAnswer, Peers, Role, Shard};

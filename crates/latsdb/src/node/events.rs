@@ -1,11 +1,11 @@
-//! The clock of events: on the node that leads, those that are due become jobs of the MySQL front.
+//! The clock of events: on the node that leads, those that are due become jobs of the event loops.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::EventDef;
-use front_mysql::{Job, Jobs};
+use front::{Job, Loops};
 use parking_lot::Mutex;
 use shard::Shard;
 use sql::engine::Engine;
@@ -21,7 +21,7 @@ const RUNNING_MAX: usize = 256;
 const RUNNING_OF_ONE_MAX: usize = 8;
 
 /// Starts events as they come due, for as long as the node runs.
-pub async fn keep_time(engine: Arc<Engine>, shard: Arc<Shard>, jobs: Jobs) {
+pub async fn keep_time(engine: Arc<Engine>, shard: Arc<Shard>, loops: Loops) {
     let running = Arc::new(Running::default());
     loop {
         let mut wait = LOOK_EVERY;
@@ -39,7 +39,7 @@ pub async fn keep_time(engine: Arc<Engine>, shard: Arc<Shard>, jobs: Jobs) {
             }
             found.over.retain(|def| !running.has(def));
             if !runs.is_empty() || !found.over.is_empty() {
-                start(runs, found.over, &engine, &jobs).await;
+                start(runs, found.over, &engine, &loops).await;
             }
             if let Some(next) = found.next {
                 let left = u64::try_from(next - engine.clock_micros()).unwrap_or(0);
@@ -55,11 +55,11 @@ pub async fn keep_time(engine: Arc<Engine>, shard: Arc<Shard>, jobs: Jobs) {
 }
 
 /// Takes the turns of all of them at once, and starts those that it got.
-async fn start(runs: Vec<(Arc<EventDef>, Run)>, over: Vec<Arc<EventDef>>, engine: &Arc<Engine>, jobs: &Jobs) {
+async fn start(runs: Vec<(Arc<EventDef>, Run)>, over: Vec<Arc<EventDef>>, engine: &Arc<Engine>, loops: &Loops) {
     let due: Vec<Arc<EventDef>> = runs.iter().map(|(def, _)| def.clone()).collect();
     let (answer, taken) = oneshot::channel();
     let of_clock = engine.clone();
-    jobs.start(Job {
+    loops.start_job(Job {
         user: "event_scheduler".into(),
         database: None,
         text: String::new(),
@@ -74,7 +74,7 @@ async fn start(runs: Vec<(Arc<EventDef>, Run)>, over: Vec<Arc<EventDef>>, engine
     let is_taken = |def: &Arc<EventDef>| taken.iter().any(|taken| Arc::ptr_eq(taken, def));
     for (def, run) in runs.into_iter().filter(|(def, _)| is_taken(def)) {
         let engine = engine.clone();
-        jobs.start(Job {
+        loops.start_job(Job {
             user: def.definer.0.clone(),
             database: Some(def.database.clone()),
             text: def.body.clone(),

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use env::Levels;
+use front::Registry;
 use front_http::{Distribution, Figures};
-use front_mysql::Registry;
 use shard::Histogram;
 use sql::statistics::StatementKind;
 use store::MemoryUse;

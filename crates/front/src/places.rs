@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use sql_api::login::Standing;
 use types::{ErrorKind, SqlError, SqlResult};
 
-use crate::backend::{Limits, Standing};
+use crate::backend::Limits;
 
 /// Connections that log in at the same time.
 const LOGINS_MAX: usize = 2_000;

@@ -4,7 +4,7 @@
 //! The TLS library has verified the certificate; here its DER is only walked to the two names (RFC 5280, section 4.1).
 //! Bytes that are not what the walk expects give no names, and an account that asks for some stays closed.
 
-use crate::backend::Certificate;
+use sql_api::login::Certificate;
 
 const INTEGER: u8 = 0x02;
 const OBJECT_IDENTIFIER: u8 = 0x06;

@@ -1,4 +1,4 @@
-//! The bytes under the protocol: plain, or encrypted from the middle of the login on, and compressed from its end on.
+//! The bytes under a protocol: plain, or encrypted from some moment on, or through a layer that the protocol puts on them.
 
 use std::io;
 use std::pin::Pin;
@@ -8,15 +8,23 @@ use rustls::ServerConnection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
-use crate::compressed::Compressed;
 use crate::transport::Transport;
 
 pub enum Stream {
     Plain(Transport),
     Encrypted(Box<TlsStream<Transport>>),
-    Compressed(Box<Compressed>),
+    Layered(Box<dyn Layer>),
     /// Taken out for the TLS handshake, and for good if that fails.
     Gone,
+}
+
+/// What a protocol does to all bytes of a stream: compression, say.
+pub trait Layer: AsyncRead + AsyncWrite + Unpin {
+    /// The stream below.
+    fn inner(&self) -> &Stream;
+
+    /// Bytes that are sent before others have their turn: as many as take about as long as a plain stream's megabyte.
+    fn sent_per_turn(&self) -> usize;
 }
 
 impl Stream {
@@ -25,7 +33,7 @@ impl Stream {
         match self {
             Stream::Plain(stream) => Some(stream),
             Stream::Encrypted(stream) => Some(stream.get_ref().0),
-            Stream::Compressed(stream) => stream.inner().transport(),
+            Stream::Layered(layer) => layer.inner().transport(),
             Stream::Gone => None,
         }
     }
@@ -34,7 +42,7 @@ impl Stream {
     pub fn tls(&self) -> Option<&ServerConnection> {
         match self {
             Stream::Encrypted(stream) => Some(stream.get_ref().1),
-            Stream::Compressed(stream) => stream.inner().tls(),
+            Stream::Layered(layer) => layer.inner().tls(),
             Stream::Plain(_) | Stream::Gone => None,
         }
     }
@@ -49,7 +57,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
-            Stream::Compressed(stream) => Pin::new(&mut **stream).poll_read(cx, buf),
+            Stream::Layered(layer) => Pin::new(&mut **layer).poll_read(cx, buf),
             Stream::Gone => gone(),
         }
     }
@@ -60,7 +68,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
             Stream::Encrypted(stream) => Pin::new(stream).poll_write(cx, buf),
-            Stream::Compressed(stream) => Pin::new(&mut **stream).poll_write(cx, buf),
+            Stream::Layered(layer) => Pin::new(&mut **layer).poll_write(cx, buf),
             Stream::Gone => gone(),
         }
     }
@@ -69,7 +77,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Stream::Encrypted(stream) => Pin::new(stream).poll_flush(cx),
-            Stream::Compressed(stream) => Pin::new(&mut **stream).poll_flush(cx),
+            Stream::Layered(layer) => Pin::new(&mut **layer).poll_flush(cx),
             Stream::Gone => gone(),
         }
     }
@@ -78,7 +86,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Stream::Encrypted(stream) => Pin::new(stream).poll_shutdown(cx),
-            Stream::Compressed(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
+            Stream::Layered(layer) => Pin::new(&mut **layer).poll_shutdown(cx),
             Stream::Gone => gone(),
         }
     }

@@ -9,11 +9,8 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 
 use governor::priority::stand_back;
-use mysql_wire::auth::sha2;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
-
-use crate::authentication::{Check, Passwords};
 
 /// Checks that may wait: about a second's work of one thread.
 const QUEUE_MAX: usize = 128;
@@ -24,13 +21,7 @@ pub struct Hasher {
     queue: SyncSender<Job>,
 }
 
-struct Job {
-    check: Check,
-    passwords: Arc<Passwords>,
-    outcome: oneshot::Sender<Outcome>,
-}
-
-type Outcome = Option<(String, sha2::Digest)>;
+type Job = Box<dyn FnOnce() + Send>;
 
 /// The queue is full.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,21 +35,25 @@ impl Hasher {
         for number in 0..threads.max(1) {
             let jobs = jobs.clone();
             thread::Builder::new()
-                .name(format!("mysql-hash-{number}"))
+                .name(format!("login-hash-{number}"))
                 .spawn(move || work(&jobs))?;
         }
         Ok(Hasher { queue })
     }
 
-    /// The stored form that the password fits, with the password's digest.
-    pub async fn run(&self, check: Check, passwords: &Arc<Passwords>) -> Result<Outcome, Busy> {
+    /// What `check` finds; nothing where it panics.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        check: impl FnOnce() -> Option<T> + Send + 'static,
+    ) -> Result<Option<T>, Busy> {
         let (outcome, answer) = oneshot::channel();
-        let job = Job {
-            check,
-            passwords: passwords.clone(),
-            outcome,
+        let job = move || {
+            // Nobody waits for the answer to a client that has gone.
+            if !outcome.is_closed() {
+                let _ = outcome.send(check());
+            }
         };
-        match self.queue.try_send(job) {
+        match self.queue.try_send(Box::new(job)) {
             Ok(()) => Ok(answer.await.unwrap_or(None)),
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => Err(Busy),
         }
@@ -70,9 +65,6 @@ fn work(jobs: &Mutex<Receiver<Job>>) {
     loop {
         let job = jobs.lock().recv();
         let Ok(job) = job else { return };
-        // Nobody waits for the answer to a client that has gone.
-        if !job.outcome.is_closed() {
-            let _ = job.outcome.send(job.check.run(&job.passwords));
-        }
+        job();
     }
 }

@@ -6,6 +6,16 @@ use env::{NotKnown, OsUser};
 
 use crate::backend::ClientHost;
 
+/// Whether a connection keeps a password secret by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    Open,
+    /// Never leaves the machine. Some clients send the password as it is there, others as on an open one.
+    Loopback,
+    /// TLS or a Unix socket: clients send the password as it is.
+    Private,
+}
+
 /// The client's end of an accepted connection.
 #[derive(Debug, Clone, Copy)]
 pub enum Peer {

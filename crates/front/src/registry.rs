@@ -10,13 +10,13 @@ use std::task::Waker;
 use std::time::Instant;
 
 use governor::memory::Account;
-use mysql_wire::command::code;
 use parking_lot::Mutex;
 use sql_api::host::Interrupt;
+use sql_api::login::Standing;
 use sql_api::processes::{Kill, NODE_SHIFT, Process, Processes, STATEMENT_TEXT_MAX, Traffic};
 use types::SqlResult;
 
-use crate::backend::{Limits, Standing};
+use crate::backend::Limits;
 use crate::clock::CoarseInstant;
 use crate::peer::Peer;
 use crate::places::{AccountName, Arrival, Place, Places};
@@ -24,7 +24,7 @@ use crate::places::{AccountName, Arrival, Place, Places};
 /// Nodes of a cluster have ids up to this one: the handshake has 32 bits for a connection's id.
 pub const NODE_ID_MAX: u8 = u8::MAX;
 
-/// All connections of one node. Made before the SQL engine, which shows it, and the server, which fills it.
+/// All connections of one node, of whichever front. Made before the SQL engine, which shows it, and the fronts, which fill it.
 #[derive(Debug)]
 pub struct Registry {
     connections: Mutex<BTreeMap<u32, Arc<Handle>>>,
@@ -112,14 +112,13 @@ pub struct Handle {
     pub peer: Peer,
     place: Mutex<Place>,
     identity: Mutex<Identity>,
-    command: AtomicU8,
-    /// When the command began or ended.
+    phase: AtomicU8,
+    /// When the phase began.
     since_ms: AtomicU64,
     commands: AtomicU64,
     pub(crate) bytes_received: AtomicU64,
     bytes_sent: AtomicU64,
-    /// As the client sent it, cut at `STATEMENT_TEXT_MAX`.
-    statement: Mutex<Vec<u8>>,
+    command: Mutex<Command>,
     /// What it waits for.
     state: Mutex<&'static str>,
     interrupt: AtomicU8,
@@ -134,6 +133,22 @@ struct Identity {
     user: Option<String>,
     database: Option<String>,
     attributes: Vec<(String, String)>,
+}
+
+/// The command that runs, or the last one that did.
+#[derive(Debug, Default)]
+struct Command {
+    /// What the process list calls it.
+    label: &'static str,
+    /// As the client sent it, cut at `STATEMENT_TEXT_MAX`.
+    text: Vec<u8>,
+}
+
+/// `Handle::phase`
+mod phase {
+    pub const LOGIN: u8 = 0;
+    pub const IDLE: u8 = 1;
+    pub const COMMAND: u8 = 2;
 }
 
 /// `Handle::interrupt`: the weightier the larger.
@@ -171,7 +186,7 @@ impl Registry {
     }
 
     /// Enters a new connection, which has to log in; none where all places for logins are taken.
-    pub(crate) fn enter(&self, peer: Peer) -> Option<Arc<Handle>> {
+    pub fn enter(&self, peer: Peer) -> Option<Arc<Handle>> {
         let mut connections = self.connections.lock();
         let id = self.ids.next(|id| connections.contains_key(&id));
         let arrival = self.places.lock().arrive(id, peer.network(), Instant::now());
@@ -232,12 +247,12 @@ impl Registry {
             .fetch_add(handle.bytes_sent.load(Relaxed), Relaxed);
     }
 
-    pub(crate) fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
     /// Takes one of the `limit` places for prepared statements.
-    pub(crate) fn take_statement(&self, limit: usize) -> bool {
+    pub fn take_statement(&self, limit: usize) -> bool {
         let taken = self.prepared_statements.fetch_add(1, Relaxed) < limit;
         if !taken {
             self.return_statements(1);
@@ -245,7 +260,7 @@ impl Registry {
         taken
     }
 
-    pub(crate) fn return_statements(&self, count: usize) {
+    pub fn return_statements(&self, count: usize) {
         self.prepared_statements.fetch_sub(count, Relaxed);
     }
 
@@ -255,7 +270,7 @@ impl Registry {
         self.connections.lock().values().for_each(|handle| handle.wake());
     }
 
-    pub(crate) fn is_draining(&self) -> bool {
+    pub fn is_draining(&self) -> bool {
         self.draining.load(Relaxed)
     }
 
@@ -271,7 +286,7 @@ impl Registry {
         self.connections.lock().is_empty()
     }
 
-    pub(crate) fn count_error(&self, number: u16) {
+    pub fn count_error(&self, number: u16) {
         *self.counters.errors.lock().entry(number).or_default() += 1;
     }
 
@@ -297,7 +312,7 @@ impl Registry {
             connected: connections.len(),
             running: connections
                 .values()
-                .filter(|handle| handle.command.load(Relaxed) != code::SLEEP)
+                .filter(|handle| handle.phase.load(Relaxed) != phase::IDLE)
                 .count(),
             connections: counters.connections.load(Relaxed),
             connections_refused: counters.connections_refused.load(Relaxed),
@@ -346,9 +361,6 @@ impl Processes for Registry {
     }
 }
 
-/// `Handle::command` before the login; no client command has this code.
-const CONNECT: u8 = 0x0b;
-
 impl Handle {
     fn new(id: u32, peer: Peer, place: Place, draining: Arc<AtomicBool>) -> Handle {
         Handle {
@@ -356,12 +368,12 @@ impl Handle {
             peer,
             place: Mutex::new(place),
             identity: Mutex::default(),
-            command: AtomicU8::new(CONNECT),
+            phase: AtomicU8::new(phase::LOGIN),
             since_ms: AtomicU64::new(CoarseInstant::now().as_millis()),
             commands: AtomicU64::new(0),
             bytes_received: AtomicU64::new(0),
             bytes_sent: AtomicU64::new(0),
-            statement: Mutex::default(),
+            command: Mutex::default(),
             state: Mutex::default(),
             interrupt: AtomicU8::new(interrupt::NONE),
             waker: Mutex::default(),
@@ -371,60 +383,65 @@ impl Handle {
     }
 
     /// Registers the task that an interrupt wakes.
-    pub(crate) fn set_waker(&self, waker: Waker) {
+    pub fn set_waker(&self, waker: Waker) {
         *self.waker.lock() = Some(waker);
     }
 
     /// What the statement waits for; empty: it executes.
-    pub(crate) fn show_state(&self, state: &'static str) {
+    pub fn show_state(&self, state: &'static str) {
         *self.state.lock() = state;
     }
 
-    pub(crate) fn set_user(&self, user: &str) {
+    pub fn set_user(&self, user: &str) {
         self.identity.lock().user = Some(user.to_owned());
     }
 
-    pub(crate) fn set_attributes(&self, attributes: Vec<(String, String)>) {
+    pub fn set_attributes(&self, attributes: Vec<(String, String)>) {
         self.identity.lock().attributes = attributes;
     }
 
-    pub(crate) fn set_database(&self, database: Option<&str>) {
+    pub fn set_database(&self, database: Option<&str>) {
         let mut identity = self.identity.lock();
         if identity.database.as_deref() != database {
             identity.database = database.map(str::to_owned);
         }
     }
 
-    /// A command begins. A KILL QUERY that came too late for the one before does not concern it.
-    pub(crate) fn begin(&self, command: u8, statement: &[u8]) {
+    /// A command begins, which the process list shows by `label` and `text`. A KILL QUERY that came too late for the one before does
+    /// not concern it.
+    pub fn begin(&self, label: &'static str, text: &[u8]) {
         if self.interrupt.load(Relaxed) == interrupt::KILL_QUERY {
             // Unless it has become a weightier one in between.
             let _ = self
                 .interrupt
                 .compare_exchange(interrupt::KILL_QUERY, interrupt::NONE, Relaxed, Relaxed);
         }
-        let mut text = self.statement.lock();
-        text.clear();
-        text.extend_from_slice(&statement[..statement.len().min(STATEMENT_TEXT_MAX)]);
-        drop(text);
-        self.mark(command);
+        let mut command = self.command.lock();
+        command.label = label;
+        command.text.clear();
+        command
+            .text
+            .extend_from_slice(&text[..text.len().min(STATEMENT_TEXT_MAX)]);
+        drop(command);
+        self.enter(phase::COMMAND);
         add(&self.commands, 1);
     }
 
-    pub(crate) fn count_received(&self, bytes: usize) {
+    pub fn count_received(&self, bytes: usize) {
         add(&self.bytes_received, bytes);
     }
 
-    pub(crate) fn count_sent(&self, bytes: usize) {
+    pub fn count_sent(&self, bytes: usize) {
         add(&self.bytes_sent, bytes);
     }
 
-    pub(crate) fn end(&self) {
-        self.mark(code::SLEEP);
+    /// The login or the command is over; the connection waits for its client.
+    pub fn end(&self) {
+        self.enter(phase::IDLE);
     }
 
-    fn mark(&self, command: u8) {
-        self.command.store(command, Relaxed);
+    fn enter(&self, phase: u8) {
+        self.phase.store(phase, Relaxed);
         self.since_ms.store(CoarseInstant::now().as_millis(), Relaxed);
     }
 
@@ -439,8 +456,9 @@ impl Handle {
         }
     }
 
+    /// Why the running command should stop.
     #[inline]
-    pub(crate) fn interrupted(&self) -> Option<Interrupt> {
+    pub fn interrupted(&self) -> Option<Interrupt> {
         match self.interrupt.load(Relaxed) {
             interrupt::NONE => None,
             interrupt::KILL_QUERY => Some(Interrupt::KillQuery),
@@ -450,23 +468,28 @@ impl Handle {
     }
 
     /// Whether the server is stopping, so that an idle connection should close.
-    pub(crate) fn is_draining(&self) -> bool {
+    pub fn is_draining(&self) -> bool {
         self.draining.load(Relaxed)
     }
 
     fn process(&self) -> Process {
         let identity = self.identity.lock();
-        let command = self.command.load(Relaxed);
+        let phase = self.phase.load(Relaxed);
         let since = CoarseInstant::from_millis(self.since_ms.load(Relaxed));
-        let sleeping = command == code::SLEEP;
-        let statement = self.statement.lock();
+        let sleeping = phase == phase::IDLE;
+        let command = self.command.lock();
         Process {
             id: self.id,
             user: identity.user.clone().unwrap_or_else(|| "unauthenticated user".into()),
             host: self.peer.text(),
             database: identity.database.clone(),
             attributes: identity.attributes.clone(),
-            command: command_name(command).into(),
+            command: match phase {
+                phase::LOGIN => "Connect",
+                phase::IDLE => "Sleep",
+                _ => command.label,
+            }
+            .into(),
             seconds: since.elapsed().as_secs(),
             state: match *self.state.lock() {
                 _ if sleeping => "",
@@ -474,7 +497,8 @@ impl Handle {
                 state => state,
             }
             .into(),
-            statement: (!sleeping && !statement.is_empty()).then(|| String::from_utf8_lossy(&statement).into_owned()),
+            statement: (!sleeping && !command.text.is_empty())
+                .then(|| String::from_utf8_lossy(&command.text).into_owned()),
             memory_bytes: self.account.bytes(),
             memory_bytes_max: self.account.peak_bytes(),
         }
@@ -486,36 +510,10 @@ fn add(counter: &AtomicU64, n: usize) {
     counter.store(counter.load(Relaxed) + n as u64, Relaxed);
 }
 
-/// The `Command` column of `SHOW PROCESSLIST`.
-fn command_name(command: u8) -> &'static str {
-    match command {
-        code::SLEEP => "Sleep",
-        CONNECT => "Connect",
-        code::QUIT => "Quit",
-        code::INIT_DB => "Init DB",
-        code::QUERY => "Query",
-        code::FIELD_LIST => "Field List",
-        code::STATISTICS => "Statistics",
-        code::PROCESS_INFO => "Processlist",
-        code::PROCESS_KILL => "Kill",
-        code::DEBUG => "Debug",
-        code::PING => "Ping",
-        code::CHANGE_USER => "Change user",
-        code::STMT_PREPARE => "Prepare",
-        code::STMT_EXECUTE => "Execute",
-        code::STMT_SEND_LONG_DATA => "Long Data",
-        code::STMT_CLOSE => "Close stmt",
-        code::STMT_RESET => "Reset stmt",
-        code::SET_OPTION => "Set option",
-        code::STMT_FETCH => "Fetch",
-        code::RESET_CONNECTION => "Reset Connection",
-        _ => "Error",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sql_api::login::Standing;
     use sql_api::processes::node_of;
 
     fn peer() -> Peer {
@@ -532,7 +530,7 @@ mod tests {
         assert_eq!(registry.list()[0].user, "unauthenticated user");
         handle.set_user("root");
         handle.set_database(Some("test"));
-        handle.begin(code::QUERY, b"select sleep(1)");
+        handle.begin("Query", b"select sleep(1)");
         let process = registry.list().remove(0);
         assert_eq!(
             (process.user.as_str(), process.host.as_str()),
@@ -556,11 +554,11 @@ mod tests {
         let handle = registry.enter(peer()).unwrap();
         assert!(registry.kill(handle.id, Kill::Query));
         assert_eq!(handle.interrupted(), Some(Interrupt::KillQuery));
-        handle.begin(code::PING, b"");
+        handle.begin("Ping", b"");
         assert_eq!(handle.interrupted(), None);
         assert!(registry.kill(handle.id, Kill::Connection));
         registry.kill(handle.id, Kill::Query);
-        handle.begin(code::PING, b"");
+        handle.begin("Ping", b"");
         assert_eq!(handle.interrupted(), Some(Interrupt::KillConnection));
         assert!(!registry.kill(handle.id + 1, Kill::Query));
     }

@@ -1,17 +1,15 @@
-//! What the front needs of the SQL layer, as traits of its own.
+//! What the fronts need of the SQL layer, as traits of their own.
 //!
-//! The node gives it accounts and sessions; tests and benchmarks put canned answers in their place.
+//! The node gives them accounts and sessions; tests and benchmarks put canned answers in their place.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-pub use sql_api::login::{Certificate, Client, Standing};
+use sql_api::login::{Client, Standing};
 use sql_api::session::{Session, SessionOptions};
 use types::SqlResult;
 
-use crate::config::Plugin;
-
-/// The node behind the front: who may log in, and what a login opens.
+/// The node behind the fronts: who may log in, and what a login opens.
 pub trait Backend: Send + Sync + 'static {
     /// The account that `user` from `host` logs in to, by MySQL's rules: the most specific host that matches wins.
     fn find_account(&self, user: &str, host: &ClientHost) -> Option<Account>;
@@ -97,6 +95,13 @@ impl ClientHost {
     }
 }
 
+/// MySQL's plugins, by which an account stores its password ([`mysql_wire::auth`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plugin {
+    CachingSha2Password,
+    MysqlNativePassword,
+}
+
 /// An account, as far as the login needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
@@ -104,10 +109,16 @@ pub struct Account {
     /// The host part as the account was created with: `localhost`, `%`, `10.1.%`.
     pub host: String,
     pub plugin: Plugin,
-    /// What the plugin stores ([`mysql_wire::auth`]); empty for an account without password.
+    /// What the plugin stores; empty for an account without password.
     pub authentication_string: String,
     /// The password before the current one, while it still counts; empty where there is none.
     pub second_authentication_string: String,
     /// An administrator without a password: open to the operating-system user who runs the server, and to nobody else.
     pub is_owners_alone: bool,
+}
+
+impl Account {
+    pub fn has_no_password(&self) -> bool {
+        self.authentication_string.is_empty()
+    }
 }
