@@ -374,6 +374,23 @@ impl Socket {
         }
     }
 
+    /// The first byte that the client sends, which stays where it is; none where it sends nothing and goes, or has to.
+    pub async fn first_byte(&self, timeout: Duration) -> Option<u8> {
+        self.deadline.set(timeout);
+        poll_fn(|context| {
+            let stream = self.stream.borrow();
+            let Some(transport) = stream.transport() else {
+                return Poll::Ready(None);
+            };
+            match transport.poll_peek(context) {
+                Poll::Ready(byte) => Poll::Ready(byte.ok().flatten()),
+                Poll::Pending if self.end_of_connection().is_some() || self.handle.is_draining() => Poll::Ready(None),
+                Poll::Pending => self.deadline.poll(context).map(|()| None),
+            }
+        })
+        .await
+    }
+
     /// Ready once the client has closed its side. Looked at while a statement waits, so that nobody's locks outlive him.
     pub fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
         let stream = self.stream.borrow();
@@ -381,7 +398,7 @@ impl Socket {
             return Poll::Ready(());
         };
         match ready!(stream.poll_peek(context)) {
-            Ok(0) | Err(_) => Poll::Ready(()),
+            Ok(None) | Err(_) => Poll::Ready(()),
             // A pipelined command: it has to wait, and so nothing more can be seen of the client.
             Ok(_) => Poll::Pending,
         }

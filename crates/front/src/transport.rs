@@ -40,10 +40,10 @@ impl Accepted {
 }
 
 impl Transport {
-    /// Looks at the next byte without taking it: 0 once the client has closed its side.
-    pub fn poll_peek(&self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    /// Looks at the next byte without taking it: none once the client has closed its side.
+    pub fn poll_peek(&self, context: &mut Context<'_>) -> Poll<io::Result<Option<u8>>> {
         let mut byte = [0];
-        match self {
+        let seen = match self {
             Transport::Tcp(stream) => stream.poll_peek(context, &mut ReadBuf::new(&mut byte)),
             Transport::Unix(stream) => loop {
                 ready!(stream.poll_read_ready(context))?;
@@ -53,10 +53,11 @@ impl Transport {
                 match peeked {
                     // Not ready after all: asks to be woken.
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    peeked => return Poll::Ready(peeked),
+                    peeked => break Poll::Ready(peeked),
                 }
             },
-        }
+        };
+        seen.map_ok(|len| (len > 0).then_some(byte[0]))
     }
 }
 

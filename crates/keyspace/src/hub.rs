@@ -1,20 +1,227 @@
 //! Who waits for keys, and who listens to channels: of this node.
 //!
+//! What is published goes into the outbox of everybody who listens, which his connection sends when it can. Who does not read, and has
+//! too much in it, is sent away.
+//!
 //! A blocking command that finds nothing waits for its keys in the order in which it came. Whoever changes a key wakes the first of them
 //! when the change can be seen; that one looks again, and wakes the next one when it is done.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 
 use parking_lot::Mutex;
+use redis_wire::{Protocol, Reply};
+
+use crate::glob::Glob;
 
 /// Waiting commands by database and key, and subscriptions.
 #[derive(Default)]
 pub struct Hub {
     waiting: Mutex<HashMap<(u32, Vec<u8>), VecDeque<Arc<Waiter>>>>,
+    channels: Mutex<Channels>,
+}
+
+/// Who listens to what.
+#[derive(Default)]
+struct Channels {
+    by_name: HashMap<Vec<u8>, Vec<Arc<Subscriber>>>,
+    by_pattern: Vec<(Vec<u8>, Glob, Arc<Subscriber>)>,
+    /// Those of SSUBSCRIBE.
+    of_shards: HashMap<Vec<u8>, Vec<Arc<Subscriber>>>,
+}
+
+/// The kinds of subscriptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listens {
+    ToChannel,
+    ToPattern,
+    ToShard,
+}
+
+/// Somebody who listens.
+pub struct Subscriber {
+    outbox: Mutex<Outbox>,
+}
+
+#[derive(Default)]
+struct Outbox {
+    reply: Reply,
+    waker: Option<Waker>,
+    /// It held too much, and is closed.
+    is_over: bool,
+}
+
+/// The most that waits for a subscriber that does not read (`client-output-buffer-limit pubsub`).
+const OUTBOX_MAX: usize = 32 << 20;
+
+impl Subscriber {
+    pub fn new(protocol: Protocol) -> Arc<Subscriber> {
+        Arc::new(Subscriber {
+            outbox: Mutex::new(Outbox {
+                reply: Reply::new(protocol),
+                ..Outbox::default()
+            }),
+        })
+    }
+
+    /// The form of the messages from here on.
+    pub fn set_protocol(&self, protocol: Protocol) {
+        self.outbox.lock().reply.protocol = protocol;
+    }
+
+    /// Ready when there is something to be sent, or the client has to go.
+    pub async fn has_messages(&self) {
+        poll_fn(|context| {
+            let mut outbox = self.outbox.lock();
+            if !outbox.reply.bytes.is_empty() || outbox.is_over {
+                return Poll::Ready(());
+            }
+            outbox.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Moves the messages to the end of a buffer. False: there were too many, and the client has to go.
+    pub fn take(&self, out: &mut Vec<u8>) -> bool {
+        let mut outbox = self.outbox.lock();
+        out.append(&mut outbox.reply.bytes);
+        !outbox.is_over
+    }
+
+    fn push(&self, write: impl FnOnce(&mut Reply)) {
+        let mut outbox = self.outbox.lock();
+        if outbox.is_over {
+            return;
+        }
+        // It is the subscriber's, who is charged when it is sent.
+        governor::given_away(|| write(&mut outbox.reply));
+        if outbox.reply.bytes.len() > OUTBOX_MAX {
+            outbox.is_over = true;
+            outbox.reply.bytes = Vec::new();
+        }
+        if let Some(waker) = outbox.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Hub {
+    pub fn subscribe(&self, how: Listens, name: &[u8], subscriber: &Arc<Subscriber>) {
+        let mut channels = self.channels.lock();
+        match how {
+            Listens::ToChannel => channels
+                .by_name
+                .entry(name.to_vec())
+                .or_default()
+                .push(subscriber.clone()),
+            Listens::ToShard => channels
+                .of_shards
+                .entry(name.to_vec())
+                .or_default()
+                .push(subscriber.clone()),
+            Listens::ToPattern => {
+                let glob = Glob::new(name);
+                channels.by_pattern.push((name.to_vec(), glob, subscriber.clone()));
+            }
+        }
+    }
+
+    pub fn unsubscribe(&self, how: Listens, name: &[u8], subscriber: &Arc<Subscriber>) {
+        let mut channels = self.channels.lock();
+        let by_name = match how {
+            Listens::ToPattern => {
+                let is_it = |(pattern, _, other): &(Vec<u8>, Glob, Arc<Subscriber>)| {
+                    pattern == name && Arc::ptr_eq(other, subscriber)
+                };
+                return channels.by_pattern.retain(|one| !is_it(one));
+            }
+            Listens::ToChannel => &mut channels.by_name,
+            Listens::ToShard => &mut channels.of_shards,
+        };
+        if let Some(listening) = by_name.get_mut(name) {
+            listening.retain(|other| !Arc::ptr_eq(other, subscriber));
+            if listening.is_empty() {
+                by_name.remove(name);
+            }
+        }
+    }
+
+    /// Gives a message to all who listen; how many do.
+    pub fn publish(&self, channel: &[u8], message: &[u8]) -> usize {
+        let channels = self.channels.lock();
+        let mut reached = 0;
+        for subscriber in channels.by_name.get(channel).into_iter().flatten() {
+            reached += 1;
+            subscriber.push(|reply| {
+                reply.push(3);
+                reply.bulk(b"message");
+                reply.bulk(channel);
+                reply.bulk(message);
+            });
+        }
+        for (pattern, glob, subscriber) in &channels.by_pattern {
+            if glob.takes(channel) {
+                reached += 1;
+                subscriber.push(|reply| {
+                    reply.push(4);
+                    reply.bulk(b"pmessage");
+                    reply.bulk(pattern);
+                    reply.bulk(channel);
+                    reply.bulk(message);
+                });
+            }
+        }
+        reached
+    }
+
+    /// As [`publish`](Self::publish), to those of SSUBSCRIBE.
+    pub fn publish_to_shard(&self, channel: &[u8], message: &[u8]) -> usize {
+        let channels = self.channels.lock();
+        let listening = channels.of_shards.get(channel).map_or(&[][..], Vec::as_slice);
+        for subscriber in listening {
+            subscriber.push(|reply| {
+                reply.push(3);
+                reply.bulk(b"smessage");
+                reply.bulk(channel);
+                reply.bulk(message);
+            });
+        }
+        listening.len()
+    }
+
+    /// Whether anybody listens to anything.
+    pub fn is_listened_to(&self) -> bool {
+        let channels = self.channels.lock();
+        !channels.by_name.is_empty() || !channels.by_pattern.is_empty()
+    }
+
+    /// The channels that somebody listens to.
+    pub fn channels(&self, how: Listens) -> Vec<(Vec<u8>, usize)> {
+        let channels = self.channels.lock();
+        let by_name = match how {
+            Listens::ToShard => &channels.of_shards,
+            Listens::ToChannel | Listens::ToPattern => &channels.by_name,
+        };
+        by_name
+            .iter()
+            .map(|(name, listening)| (name.clone(), listening.len()))
+            .collect()
+    }
+
+    /// How many different patterns somebody listens to.
+    pub fn patterns(&self) -> usize {
+        let channels = self.channels.lock();
+        let different: HashSet<&[u8]> = channels
+            .by_pattern
+            .iter()
+            .map(|(pattern, ..)| pattern.as_slice())
+            .collect();
+        different.len()
+    }
 }
 
 /// A command that waits.

@@ -21,10 +21,20 @@ pub fn ok(call: &mut SessionCall) -> Outcome {
 }
 
 pub fn ping(call: &mut SessionCall) -> Outcome {
-    match call.args {
-        [_] => call.reply.simple("PONG"),
-        [_, text] => call.reply.bulk(text),
+    let text = match call.args {
+        [_] => None,
+        [_, text] => Some(*text),
         _ => return Err(wrong_number_of_arguments("ping")),
+    };
+    match text {
+        // Among messages, the answer looks like one.
+        text if call.session.only_listens() => {
+            call.reply.array(2);
+            call.reply.bulk(b"pong");
+            call.reply.bulk(text.unwrap_or_default());
+        }
+        Some(text) => call.reply.bulk(text),
+        None => call.reply.simple("PONG"),
     }
     Ok(())
 }
@@ -49,6 +59,7 @@ pub fn select(call: &mut SessionCall) -> Outcome {
 pub fn reset(call: &mut SessionCall) -> Outcome {
     let session = &mut *call.session;
     session.forget_transaction();
+    session.stop_listening();
     session.db = 0;
     session.protocol = Protocol::Resp2;
     session.name.clear();

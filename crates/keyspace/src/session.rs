@@ -9,6 +9,7 @@
 //! before. If the transaction has to begin anew, it does so for each of them alone.
 
 pub mod multi;
+pub mod pubsub;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::tables::{DATABASE, Part};
 use crate::work::{Event, Work};
 
 use multi::{Queue, Watch};
+use pubsub::Subscriptions;
 
 /// How often work begins anew before its client is told.
 const TRIES: u32 = 20;
@@ -63,6 +65,7 @@ pub struct Session {
     pub(crate) durability: Durability,
     pub(crate) queue: Option<Queue>,
     pub(crate) watch: Option<Watch>,
+    subscriptions: Option<Subscriptions>,
     /// What the account may do with the keys of a database, by the catalog of this version.
     rights: Option<(u64, u32, Privileges)>,
     /// The connection ends when the answers have been sent.
@@ -115,6 +118,7 @@ impl Session {
             durability,
             queue: None,
             watch: None,
+            subscriptions: None,
             rights: None,
             ends: false,
         }
@@ -183,6 +187,9 @@ impl Session {
         }
         if self.account.is_none() && !meant.flags.without_login {
             return Err(Failure::reply("NOAUTH Authentication required."));
+        }
+        if self.only_listens() && !pubsub::is_allowed(command.name()) {
+            return Err(pubsub::refused(command.name()));
         }
         self.check_rights(meant)?;
         Ok(meant)

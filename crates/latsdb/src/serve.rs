@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use front::{EventLoops, Logins, Tls};
+use keyspace::Keyspace;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sql::engine::Engine;
 use tokio::net::TcpListener;
@@ -22,7 +23,7 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::cluster::{Cluster, keep_up};
-use crate::config::{Config, format_bytes};
+use crate::config::{Config, RedisAddr, format_bytes};
 use crate::data_dir;
 use crate::node::{Node, Parts, Sessions, events};
 use crate::{logging, panics};
@@ -111,6 +112,9 @@ async fn serve(mut config: Config) -> Result<()> {
         }
         if let Some(open) = open {
             open.mysql.stop().await;
+            if let Some(redis) = open.redis {
+                redis.stop().await;
+            }
             open.loops.shutdown(STATEMENT_GRACE).await;
         }
         let shard = parts.shard.clone();
@@ -136,6 +140,7 @@ async fn serve(mut config: Config) -> Result<()> {
 struct Open {
     loops: EventLoops,
     mysql: front_mysql::Server,
+    redis: Option<front_redis::Server>,
 }
 
 /// Clients may come: opens what they come by, and says so.
@@ -148,7 +153,7 @@ fn open_to_clients(config: &mut Config, node: &Arc<Node>, parts: &Parts, engine:
     let loops = EventLoops::start(cores, config.report_turns, registry).context("cannot start a thread")?;
     let mysql = front_mysql::Config {
         socket: socket_of(config)?,
-        tls: Some(tls),
+        tls: Some(tls.clone()),
         ..front_mysql::Config::new(config.mysql_addr)
     };
     let socket = mysql.socket.clone();
@@ -160,11 +165,38 @@ fn open_to_clients(config: &mut Config, node: &Arc<Node>, parts: &Parts, engine:
     if let Some(cluster) = &parts.cluster {
         cluster.serves(mysql.addr());
     }
+    let redis = open_to_redis(config, engine, &loops, &logins, tls)?;
     node.serves(parts.clone(), mysql.addr(), logins);
     tokio::spawn(log_automatic_ids(engine.clone()));
     tokio::spawn(events::keep_time(engine.clone(), parts.shard.clone(), loops.loops()));
-    say(&banner(config, socket.as_deref()));
-    Ok(Open { loops, mysql })
+    say(&banner(
+        config,
+        socket.as_deref(),
+        redis.as_ref().map(front_redis::Server::addr),
+    ));
+    Ok(Open { loops, mysql, redis })
+}
+
+fn open_to_redis(
+    config: &Config,
+    engine: &Arc<Engine>,
+    loops: &EventLoops,
+    logins: &Arc<Logins>,
+    tls: Tls,
+) -> Result<Option<front_redis::Server>> {
+    let (RedisAddr::Usual(addr) | RedisAddr::At(addr)) = config.redis else {
+        return Ok(None);
+    };
+    let keyspace = Keyspace::new(engine.clone());
+    match front_redis::Server::start(addr, loops.loops(), logins.clone(), keyspace, Some(tls)) {
+        Ok(server) => Ok(Some(server)),
+        // Nobody has asked for it.
+        Err(error) if matches!(config.redis, RedisAddr::Usual(_)) => {
+            warn!(%error, %addr, "no Redis clients: their usual address is taken; --redis-addr names another one");
+            Ok(None)
+        }
+        Err(error) => Err(error).with_context(|| cannot_listen("Redis", addr, "--redis-addr")),
+    }
 }
 
 fn say(banner: &str) {
@@ -228,8 +260,13 @@ async fn log_automatic_ids(engine: Arc<Engine>) {
 
 /// An open address needs a password for everybody who may take over the server; the first start has none.
 fn refuse_open_doors(config: &Config, engine: &Engine) -> Result<()> {
+    let redis = match config.redis {
+        RedisAddr::Usual(addr) | RedisAddr::At(addr) => Some(("--redis-addr", addr)),
+        RedisAddr::Nowhere => None,
+    };
     let open = [("--mysql-addr", config.mysql_addr), ("--http-addr", config.http_addr)]
         .into_iter()
+        .chain(redis)
         .find(|(_, address)| !address.ip().is_loopback());
     let Some((flag, address)) = open else { return Ok(()) };
     let catalog = engine.catalog();
@@ -254,7 +291,7 @@ fn refuse_open_doors(config: &Config, engine: &Engine) -> Result<()> {
     )
 }
 
-fn banner(config: &Config, socket: Option<&Path>) -> String {
+fn banner(config: &Config, socket: Option<&Path>, redis: Option<SocketAddr>) -> String {
     let (mysql, http) = (config.mysql_addr, config.http_addr);
     let port = match mysql.port() {
         3306 => String::new(),
@@ -263,11 +300,19 @@ fn banner(config: &Config, socket: Option<&Path>) -> String {
     let socket = socket.map_or_else(String::new, |path| {
         format!("\x20 socket  {0}    mariadb -S {0} -u root\n", path.display())
     });
+    let redis = redis.map_or_else(String::new, |redis| {
+        let port = match redis.port() {
+            6379 => String::new(),
+            port => format!(" -p {port}"),
+        };
+        format!("\x20 Redis   {redis}    redis-cli -h {}{port}\n", reachable(redis.ip()))
+    });
     format!(
         "LatsDB {} is ready: data in {}, up to {} of memory, every commit on disk\n\
          \n\
          \x20 MySQL   {mysql}    mariadb -h {}{port} -u root\n\
          {socket}\
+         {redis}\
          \x20 HTTP    http://{http}    /health /status /metrics\n\
          \x20 shell   latsdb sql{}\n\
          \n\
@@ -332,18 +377,18 @@ mod tests {
     #[test]
     fn the_banner_says_how_to_connect() {
         let config = Config::from_layers(&[]).unwrap();
-        let text = banner(&config, None);
+        let text = banner(&config, None, None);
         assert!(
             text.contains("127.0.0.1:3306    mariadb -h 127.0.0.1 -u root\n"),
             "{text}"
         );
         let mut config = config;
         config.mysql_addr.set_port(3500);
-        let text = banner(&config, None);
+        let text = banner(&config, None, None);
         assert!(text.contains("mariadb -h 127.0.0.1 -P 3500 -u root\n"), "{text}");
         assert!(text.contains("latsdb sql --port 3500\n"), "{text}");
         config.mysql_addr.set_ip(Ipv4Addr::UNSPECIFIED.into());
-        let text = banner(&config, None);
+        let text = banner(&config, None, None);
         assert!(
             text.contains("MySQL   0.0.0.0:3500    mariadb -h 127.0.0.1 -P 3500"),
             "{text}"

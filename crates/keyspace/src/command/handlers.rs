@@ -3,7 +3,7 @@
 use super::Handler::{self, Data, Nobody, Session};
 use crate::expiry;
 use crate::server;
-use crate::session::multi;
+use crate::session::{multi, pubsub};
 use crate::types::{generic, hash, list, set, string, zset};
 
 /// Of a command by its name, of a subcommand by both (`object|encoding`).
@@ -155,6 +155,20 @@ pub fn of(name: &str) -> Handler {
         "multi" => Session(multi::multi),
         "unwatch" => Session(multi::unwatch),
         "watch" => Session(multi::watch),
+        // channels
+        "psubscribe" => Session(pubsub::psubscribe),
+        "publish" => Session(pubsub::publish),
+        "pubsub|channels" => Session(pubsub::channels),
+        "pubsub|numpat" => Session(pubsub::numpat),
+        "pubsub|numsub" => Session(pubsub::numsub),
+        "pubsub|shardchannels" => Session(pubsub::shard_channels),
+        "pubsub|shardnumsub" => Session(pubsub::shard_numsub),
+        "punsubscribe" => Session(pubsub::punsubscribe),
+        "spublish" => Session(pubsub::spublish),
+        "ssubscribe" => Session(pubsub::ssubscribe),
+        "subscribe" => Session(pubsub::subscribe),
+        "sunsubscribe" => Session(pubsub::sunsubscribe),
+        "unsubscribe" => Session(pubsub::unsubscribe),
         // the connection and the server
         "auth" => Session(server::auth),
         "client|getname" => Session(server::client_getname),
