@@ -12,6 +12,7 @@ use sql_api::host::Host;
 use crate::failure::{Failure, Outcome};
 use crate::hub::Hub;
 use crate::tables::{self, DATABASES, Db};
+use crate::work::Event;
 
 /// The keys of a node.
 pub struct Keyspace {
@@ -83,6 +84,13 @@ impl Keyspace {
                 .iter()
                 .all(|&part| Arc::ptr_eq(&found.table(part).rows, &db.table(part).rows))
         }))
+    }
+
+    /// Tells others what has been committed.
+    pub fn publish(&self, events: &[Event]) {
+        for event in events {
+            self.hub.changed(event.db, &event.key);
+        }
     }
 
     fn make_tables(&self, number: u32, host: &dyn Host) -> Outcome {

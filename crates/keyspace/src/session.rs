@@ -22,6 +22,7 @@ use sql_api::host::{Host, WaitEnd};
 use sql_api::session::SessionAccount;
 use transaction::Durability;
 
+use crate::batch::{self, Submission};
 use crate::call::Call;
 use crate::command::{Access, Command, Commands, Handler};
 use crate::failure::{Failure, InVain, Outcome, Wanted, wrong_number_of_arguments};
@@ -80,6 +81,9 @@ pub struct SessionCall<'c> {
     pub host: &'c dyn Host,
 }
 
+/// What runs a command on keys.
+pub type Run = fn(&mut Call<'_, '_>) -> Outcome;
+
 /// A request: its words, the command's name first.
 pub type Request<'r> = Vec<&'r [u8]>;
 
@@ -88,7 +92,7 @@ enum Meant {
     /// Runs on keys.
     Data {
         command: &'static Command,
-        run: fn(&mut Call<'_, '_>) -> Outcome,
+        run: Run,
     },
     /// Runs on the session.
     Session {
@@ -96,6 +100,13 @@ enum Meant {
         run: fn(&mut SessionCall<'_>) -> Outcome,
     },
     Refused(Failure),
+}
+
+impl Meant {
+    /// Whether it writes, and may do so in a transaction with others.
+    fn shares(&self) -> bool {
+        matches!(self, Meant::Data { command, .. } if command.shares)
+    }
 }
 
 impl Session {
@@ -130,8 +141,17 @@ impl Session {
         while at < requests.len() && !self.ends {
             reply.protocol = self.protocol;
             let group = self.group(&requests[at..]);
+            let shares = group.iter().any(Meant::shares);
             match group.len() {
-                0 | 1 => {
+                0 => {
+                    self.run_one(&requests[at], host, reply);
+                    at += 1;
+                }
+                len if shares => {
+                    self.run_with_others(&group, &requests[at..at + len], host, reply);
+                    at += len;
+                }
+                1 => {
                     self.run_one(&requests[at], host, reply);
                     at += 1;
                 }
@@ -146,16 +166,45 @@ impl Session {
     /// The first requests, as far as they can share a transaction.
     fn group(&mut self, requests: &[Request<'_>]) -> Vec<Meant> {
         let mut group = Vec::new();
-        if self.queue.is_some() || requests.len() < 2 {
+        if self.queue.is_some() {
             return group;
         }
         for request in requests {
             match self.meant(request) {
-                Meant::Data { command, run } if !command.flags.blocks => group.push(Meant::Data { command, run }),
+                Meant::Data { command, run } if !command.flags.blocks => {
+                    // What takes long is not done in others' time.
+                    let is_quick = !command.flags.writes || command.shares;
+                    if !is_quick && !group.is_empty() {
+                        break;
+                    }
+                    group.push(Meant::Data { command, run });
+                    if !is_quick {
+                        break;
+                    }
+                }
                 _ => break,
             }
         }
         group
+    }
+
+    /// Runs commands some of which write, in a transaction with those that others send at the same time.
+    fn run_with_others(&mut self, group: &[Meant], requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
+        self.begin_statement();
+        let mut submission = Submission::new(self.keyspace.clone(), self.db, self.protocol, self.durability);
+        for (meant, args) in group.iter().zip(requests) {
+            let Meant::Data { command, run } = meant else { continue };
+            let keys = match command.flags.writes {
+                true => command.keys(args),
+                false => Vec::new(),
+            };
+            submission.add(*run, args, keys.into_iter().map(|(at, _)| at));
+        }
+        if !batch::run(submission, host, reply) {
+            for request in requests {
+                self.run_one(request, host, reply);
+            }
+        }
     }
 
     /// Who runs a request; an error where nobody may, or can.
@@ -328,7 +377,7 @@ impl Session {
     fn run_data(
         &mut self,
         command: &'static Command,
-        run: fn(&mut Call<'_, '_>) -> Outcome,
+        run: Run,
         args: &[&[u8]],
         host: &dyn Host,
         reply: &mut Reply,
@@ -343,7 +392,7 @@ impl Session {
     fn try_data(
         &mut self,
         command: &'static Command,
-        run: fn(&mut Call<'_, '_>) -> Outcome,
+        run: Run,
         args: &[&[u8]],
         may_block: bool,
         host: &dyn Host,
@@ -390,7 +439,7 @@ impl Session {
         &mut self,
         wanted: &Wanted,
         command: &'static Command,
-        run: fn(&mut Call<'_, '_>) -> Outcome,
+        run: Run,
         args: &[&[u8]],
         host: &dyn Host,
         reply: &mut Reply,
@@ -427,9 +476,7 @@ impl Session {
 
     /// Tells others what has been committed.
     pub(crate) fn publish(&self, events: &[Event]) {
-        for event in events {
-            self.keyspace.hub.changed(event.db, &event.key);
-        }
+        self.keyspace.publish(events);
     }
 }
 
@@ -447,7 +494,7 @@ fn written_keys<'a>(command: &Command, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
 }
 
 /// Runs a command in a transaction that goes on after it. Its failure undoes what it did, and is its answer.
-fn run_call(call: &mut Call<'_, '_>, run: fn(&mut Call<'_, '_>) -> Outcome) -> Outcome {
+pub(crate) fn run_call(call: &mut Call<'_, '_>, run: Run) -> Outcome {
     let begin = call.reply.bytes.len();
     let savepoint = call.work.savepoint();
     match run(call) {
@@ -466,7 +513,7 @@ fn run_call(call: &mut Call<'_, '_>, run: fn(&mut Call<'_, '_>) -> Outcome) -> O
 }
 
 /// Commits; what others are to be told of it.
-fn commit(work: Work<'_>, host: &dyn Host) -> Outcome<Vec<Event>> {
+pub(crate) fn commit(work: Work<'_>, host: &dyn Host) -> Outcome<Vec<Event>> {
     let (transaction, events) = work.into_transaction();
     if transaction.has_writes() {
         wait_for_commit(transaction.commit(), host)?;
