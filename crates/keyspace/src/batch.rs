@@ -50,14 +50,14 @@ pub struct Submission {
     bytes: Vec<u8>,
     args: Vec<Range<u32>>,
     commands: Vec<Queued>,
+    /// Which of the arguments are keys to be locked.
+    keys: Vec<u32>,
     state: RefCell<State>,
 }
 
 struct Queued {
     run: Run,
     args: Range<u32>,
-    /// Which of the arguments are keys to be locked.
-    keys: Vec<u32>,
 }
 
 enum State {
@@ -79,12 +79,13 @@ impl Submission {
             bytes: Vec::new(),
             args: Vec::new(),
             commands: Vec::new(),
+            keys: Vec::new(),
             state: RefCell::new(State::Waiting(None)),
         }
     }
 
-    /// Adds a command; `keys` are the positions of those among its arguments that are to be locked.
-    pub fn add(&mut self, run: Run, args: &[&[u8]], keys: impl Iterator<Item = usize>) {
+    /// Adds a command.
+    pub fn add(&mut self, run: Run, args: &[&[u8]]) {
         let first = self.args.len() as u32;
         for arg in args {
             let begin = self.bytes.len() as u32;
@@ -94,8 +95,13 @@ impl Submission {
         self.commands.push(Queued {
             run,
             args: first..self.args.len() as u32,
-            keys: keys.map(|at| at as u32).collect(),
         });
+    }
+
+    /// An argument of the command that was added last is a key to be locked.
+    pub fn lock(&mut self, at: usize) {
+        let first = self.commands.last().map_or(0, |command| command.args.start);
+        self.keys.push(first + at as u32);
     }
 
     fn arg(&self, at: u32) -> &[u8] {
@@ -104,10 +110,7 @@ impl Submission {
     }
 
     fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        let of = |command: &Queued| command.args.start;
-        self.commands
-            .iter()
-            .flat_map(move |command| command.keys.iter().map(move |at| self.arg(of(command) + at)))
+        self.keys.iter().map(|&at| self.arg(at))
     }
 
     fn is_like(&self, other: &Submission) -> bool {
@@ -242,11 +245,13 @@ fn run_all(led: &[Rc<Submission>], host: &dyn Host) -> Outcome<Vec<Vec<u8>>> {
     let mut work = Work::begin(keyspace, first.durability, host);
     work.lock_keys(&db, led.iter().flat_map(|submission| submission.keys()))?;
     let mut answers = Vec::with_capacity(led.len());
+    let mut args: Vec<&[u8]> = Vec::new();
     for submission in led {
         let mut reply = Reply::new(submission.protocol);
         for command in &submission.commands {
             governor::tick()?;
-            let args: Vec<&[u8]> = command.args.clone().map(|at| submission.arg(at)).collect();
+            args.clear();
+            args.extend(command.args.clone().map(|at| submission.arg(at)));
             let mut call = Call {
                 work: &mut work,
                 db: db.clone(),

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::task::{Poll, Waker};
 
 use parking_lot::Mutex;
@@ -22,6 +22,10 @@ use crate::glob::Glob;
 pub struct Hub {
     waiting: Mutex<HashMap<(u32, Vec<u8>), VecDeque<Arc<Waiter>>>>,
     channels: Mutex<Channels>,
+    /// Places in lines.
+    places: AtomicUsize,
+    /// `notify-keyspace-events`, as bits of [`notify`](crate::notify).
+    notified: AtomicU32,
 }
 
 /// Who listens to what.
@@ -249,9 +253,25 @@ pub struct Place<'h> {
 }
 
 impl Hub {
+    /// Whether anybody is to be told of changes. Asked while a change is made: whoever begins to wait later looks for himself.
+    #[inline]
+    pub fn wants_events(&self) -> bool {
+        self.places.load(Ordering::SeqCst) > 0 || self.notified.load(Ordering::Relaxed) > 0
+    }
+
+    /// Which notifications are wanted, as bits of [`notify`](crate::notify).
+    pub fn notified(&self) -> u32 {
+        self.notified.load(Ordering::Relaxed)
+    }
+
+    pub fn set_notified(&self, bits: u32) {
+        self.notified.store(bits, Ordering::Relaxed);
+    }
+
     /// Stands in line for keys. Look for them again after this, and before waiting.
     pub fn wait_for(&self, db: u32, keys: Vec<Vec<u8>>) -> Place<'_> {
         let waiter = Arc::new(Waiter::default());
+        self.places.fetch_add(1, Ordering::SeqCst);
         let mut waiting = self.waiting.lock();
         for key in &keys {
             let line = waiting.entry((db, key.clone())).or_default();
@@ -311,6 +331,7 @@ impl Place<'_> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
+        self.hub.places.fetch_sub(1, Ordering::SeqCst);
         let mut next = Vec::new();
         let mut waiting = self.hub.waiting.lock();
         for key in self.keys.drain(..) {

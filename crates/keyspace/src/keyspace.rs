@@ -11,6 +11,7 @@ use sql_api::host::Host;
 
 use crate::failure::{Failure, Outcome};
 use crate::hub::Hub;
+use crate::notify;
 use crate::tables::{self, DATABASES, Db};
 use crate::work::Event;
 
@@ -71,6 +72,11 @@ impl Keyspace {
         Ok(db)
     }
 
+    /// Whether there are tables of any database.
+    pub fn is_used(&self) -> bool {
+        self.engine.catalog().database(tables::DATABASE).is_some()
+    }
+
     /// The tables of a database that has been used.
     pub fn existing_db(&self, number: u32) -> Outcome<Option<Arc<Db>>> {
         Ok(Db::find(number, &self.engine)?.map(Arc::new))
@@ -88,8 +94,10 @@ impl Keyspace {
 
     /// Tells others what has been committed.
     pub fn publish(&self, events: &[Event]) {
+        let notified = self.hub.notified();
         for event in events {
             self.hub.changed(event.db, &event.key);
+            notify::tell(&self.hub, notified, event);
         }
     }
 

@@ -9,7 +9,7 @@
 //! 2. [`command`]: what commands there are, and who runs them; [`call`]: one that runs; [`failure`]: what its client is told;
 //! 3. [`work`]: the transaction that it runs in; [`tables`] and [`head`]: the rows;
 //! 4. [`types`]: what the commands do; [`expiry`], [`glob`], [`chance`];
-//! 5. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys.
+//! 5. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys, and who listens to channels; [`notify`]; [`purge`].
 
 mod batch;
 pub mod call;
@@ -21,6 +21,8 @@ mod glob;
 pub mod head;
 pub mod hub;
 pub mod keyspace;
+mod notify;
+pub mod purge;
 mod server;
 pub mod session;
 pub mod tables;

@@ -24,7 +24,7 @@ use transaction::Durability;
 
 use crate::batch::{self, Submission};
 use crate::call::Call;
-use crate::command::{Access, Command, Commands, Handler};
+use crate::command::{Command, Commands, Handler};
 use crate::failure::{Failure, InVain, Outcome, Wanted, wrong_number_of_arguments};
 use crate::keyspace::Keyspace;
 use crate::tables::{DATABASE, Part};
@@ -194,11 +194,10 @@ impl Session {
         let mut submission = Submission::new(self.keyspace.clone(), self.db, self.protocol, self.durability);
         for (meant, args) in group.iter().zip(requests) {
             let Meant::Data { command, run } = meant else { continue };
-            let keys = match command.flags.writes {
-                true => command.keys(args),
-                false => Vec::new(),
-            };
-            submission.add(*run, args, keys.into_iter().map(|(at, _)| at));
+            submission.add(*run, args);
+            if command.flags.writes {
+                command.each_key(args, |at| submission.lock(at));
+            }
         }
         if !batch::run(submission, host, reply) {
             for request in requests {
@@ -486,11 +485,9 @@ fn written_keys<'a>(command: &Command, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
         return Vec::new();
     }
     // Of a command that writes, what it reads must not change meanwhile either.
-    command
-        .keys(args)
-        .into_iter()
-        .map(|(at, _): (usize, Access)| args[at])
-        .collect()
+    let mut keys = Vec::new();
+    command.each_key(args, |at| keys.push(args[at]));
+    keys
 }
 
 /// Runs a command in a transaction that goes on after it. Its failure undoes what it did, and is its answer.

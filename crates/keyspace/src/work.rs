@@ -8,13 +8,13 @@
 //! circle, and a conflict is left only for what was not foreseen, or what SQL changes beside. Then the work begins anew
 //! ([`Failure::Again`]).
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sql_api::host::Host;
-use sql_exec::runtime::{Runtime, StatementSettings};
+use sql_exec::runtime::{Locked, Runtime, StatementSettings};
 use store::{Cursor, Direction, KeyRange, LockKey, LockMode, Snapshot};
 use transaction::{Durability, Isolation, LockPolicy, Options, Savepoint, Transaction, TransactionError, WriteRule};
 use types::{ErrorKind, IndexId, RowLayout, ValueRef};
@@ -64,7 +64,6 @@ pub struct Work<'w> {
     locked_tables: RefCell<Vec<(u32, Part)>>,
     events: Vec<Event>,
     key: RefCell<Vec<u8>>,
-    has_changed: Cell<bool>,
 }
 
 const SETTINGS: StatementSettings = StatementSettings {
@@ -100,7 +99,6 @@ impl<'w> Work<'w> {
             locked_tables: RefCell::default(),
             events: Vec::new(),
             key: RefCell::default(),
-            has_changed: Cell::new(false),
         }
     }
 
@@ -155,6 +153,29 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
+    /// Locks a key, unless somebody else has it: then false.
+    pub fn try_lock_key(&self, db: &Db, key: &[u8]) -> Outcome<bool> {
+        self.lock_table(db, Part::Keys)?;
+        let table = db.table(Part::Keys);
+        let mut bytes = Vec::new();
+        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        let lock = |transaction: &mut Transaction| {
+            transaction.lock_for_read(&table.rows, &bytes, LockMode::Exclusive, LockPolicy::SkipLocked)
+        };
+        Ok(self.runtime().with_locks(lock)? == Locked::Yes)
+    }
+
+    /// Whether there is a key that has expired, and is not removed yet.
+    pub fn has_expired(&self, db: &Db, key: &[u8]) -> bool {
+        let table = db.table(Part::Keys);
+        let mut bytes = Vec::new();
+        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        let expires_at = self.transaction.borrow().get(&table.rows, &bytes, |row| {
+            HeadRef::read(table.layout(), row).and_then(|head| head.expires_at)
+        });
+        self.is_expired(expires_at.flatten())
+    }
+
     /// Says that rows of a table will be changed, and keeps its definition as it is.
     pub fn lock_table(&self, db: &Db, part: Part) -> Outcome {
         if self.locked_tables.borrow().contains(&(db.number, part)) {
@@ -171,6 +192,15 @@ impl<'w> Work<'w> {
         };
         runtime.with_locks(lock)?;
         self.locked_tables.borrow_mut().push((db.number, part));
+        Ok(())
+    }
+
+    /// Keeps all keys of a database for this transaction alone.
+    pub fn lock_all_keys(&self, db: &Db) -> Outcome {
+        self.lock_table(db, Part::Keys)?;
+        let table = db.table(Part::Keys).id();
+        let lock = |transaction: &mut Transaction| transaction.lock_table(table, LockMode::Exclusive, LockPolicy::Wait);
+        self.runtime().with_locks(lock)?;
         Ok(())
     }
 
@@ -196,11 +226,6 @@ impl<'w> Work<'w> {
 
     pub fn release(&mut self, (savepoint, _): (Savepoint, usize)) {
         self.transaction.get_mut().release(savepoint);
-    }
-
-    /// How much has been changed: a command that leaves it as it was has changed nothing.
-    pub fn has_changed(&self) -> bool {
-        self.has_changed.get()
     }
 
     // --- keys ---
@@ -247,14 +272,19 @@ impl<'w> Work<'w> {
     }
 
     /// Puts a key's row in the place of the one that is there. The elements of another type are the caller's to remove before
-    /// ([`remove`](Self::remove)). The key is locked.
+    /// ([`remove`](Self::remove)). The key is locked ([`lock_keys`](Self::lock_keys)), as for all that changes it.
     pub fn put(&mut self, db: &Db, key: &[u8], head: HeadRef<'_>) -> Outcome {
         let table = db.table(Part::Keys);
         let mut row = Vec::with_capacity(key.len() + head.value.len() + head.meta.len() + 24);
         head.write(table.layout(), key, &mut row);
-        let mut bytes = Vec::with_capacity(key.len() + 8);
+        let mut bytes = self.key.borrow_mut();
+        bytes.clear();
         key_of(table, [ValueRef::Bytes(key)], &mut bytes);
-        self.write_row(db, Part::Keys, &bytes, Some(&row))
+        // Its lock, which is older than the snapshot, keeps all others away.
+        self.transaction
+            .get_mut()
+            .put_unlocked(&table.rows, &bytes, Some(&row))?;
+        Ok(())
     }
 
     /// Removes a key with all that belongs to it; false: there was none. One that has expired is removed, too.
@@ -267,7 +297,7 @@ impl<'w> Work<'w> {
             HeadRef::read(layout, row).map(|head| head.to_head())
         });
         let Some(head) = found else { return Ok(false) };
-        self.write_row(db, Part::Keys, &bytes, None)?;
+        self.transaction.get_mut().put_unlocked(&table.rows, &bytes, None)?;
         let Some(head) = head else { return Ok(true) };
         self.remove_elements(db, &head)?;
         Ok(!self.is_expired(head.expires_at))
@@ -276,8 +306,10 @@ impl<'w> Work<'w> {
     /// Removes a key's row alone: what belongs to it is another key's now.
     pub fn forget(&mut self, db: &Db, key: &[u8]) -> Outcome {
         let mut bytes = Vec::with_capacity(key.len() + 8);
-        key_of(db.table(Part::Keys), [ValueRef::Bytes(key)], &mut bytes);
-        self.write_row(db, Part::Keys, &bytes, None)
+        let table = db.table(Part::Keys);
+        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        self.transaction.get_mut().put_unlocked(&table.rows, &bytes, None)?;
+        Ok(())
     }
 
     /// Removes what belongs to a key's row that is gone.
@@ -437,7 +469,6 @@ impl<'w> Work<'w> {
     /// Puts a row under its primary key, or removes it.
     fn write_row(&mut self, db: &Db, part: Part, key: &[u8], row: Option<&[u8]>) -> Outcome {
         self.lock_table(db, part)?;
-        self.has_changed.set(true);
         let rows = &db.table(part).rows;
         let runtime = self.runtime();
         runtime.with_locks(|transaction| transaction.lock_for_write(rows, key))?;
@@ -453,6 +484,9 @@ impl<'w> Work<'w> {
     // --- what others are told ---
 
     pub fn note(&mut self, class: Class, name: &'static str, db: &Db, key: &[u8]) {
+        if !self.keyspace.hub.wants_events() {
+            return;
+        }
         self.events.push(Event {
             db: db.number,
             key: key.to_vec(),

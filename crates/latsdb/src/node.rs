@@ -4,6 +4,7 @@
 //! this is where they are answered.
 
 pub mod events;
+pub mod expiry;
 mod figures;
 
 use std::net::SocketAddr;

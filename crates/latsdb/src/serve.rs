@@ -25,7 +25,7 @@ use tracing::{info, warn};
 use crate::cluster::{Cluster, keep_up};
 use crate::config::{Config, RedisAddr, format_bytes};
 use crate::data_dir;
-use crate::node::{Node, Parts, Sessions, events};
+use crate::node::{Node, Parts, Sessions, events, expiry};
 use crate::{logging, panics};
 
 /// How long an automatic id may be known to the node alone.
@@ -165,10 +165,12 @@ fn open_to_clients(config: &mut Config, node: &Arc<Node>, parts: &Parts, engine:
     if let Some(cluster) = &parts.cluster {
         cluster.serves(mysql.addr());
     }
-    let redis = open_to_redis(config, engine, &loops, &logins, tls)?;
+    let keyspace = Keyspace::new(engine.clone());
+    let redis = open_to_redis(config, &keyspace, &loops, &logins, tls)?;
     node.serves(parts.clone(), mysql.addr(), logins);
     tokio::spawn(log_automatic_ids(engine.clone()));
     tokio::spawn(events::keep_time(engine.clone(), parts.shard.clone(), loops.loops()));
+    tokio::spawn(expiry::keep_time(keyspace, parts.shard.clone(), loops.loops()));
     say(&banner(
         config,
         socket.as_deref(),
@@ -179,7 +181,7 @@ fn open_to_clients(config: &mut Config, node: &Arc<Node>, parts: &Parts, engine:
 
 fn open_to_redis(
     config: &Config,
-    engine: &Arc<Engine>,
+    keyspace: &Arc<Keyspace>,
     loops: &EventLoops,
     logins: &Arc<Logins>,
     tls: Tls,
@@ -187,8 +189,7 @@ fn open_to_redis(
     let (RedisAddr::Usual(addr) | RedisAddr::At(addr)) = config.redis else {
         return Ok(None);
     };
-    let keyspace = Keyspace::new(engine.clone());
-    match front_redis::Server::start(addr, loops.loops(), logins.clone(), keyspace, Some(tls)) {
+    match front_redis::Server::start(addr, loops.loops(), logins.clone(), keyspace.clone(), Some(tls)) {
         Ok(server) => Ok(Some(server)),
         // Nobody has asked for it.
         Err(error) if matches!(config.redis, RedisAddr::Usual(_)) => {

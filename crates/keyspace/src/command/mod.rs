@@ -35,6 +35,8 @@ pub struct Command {
     pub handler: Handler,
     pub flags: Flags,
     pub subcommands: Vec<Command>,
+    /// Where its only key is, if that is always so.
+    only_key: Option<usize>,
     /// It writes, and takes little time: it runs in a transaction with those of other clients.
     pub shares: bool,
 }
@@ -138,6 +140,10 @@ impl Command {
             handler: handlers::of(&fact.name),
             flags: Flags::of(&fact),
             subcommands,
+            only_key: match fact.key_specifications.as_slice() {
+                [only] if fact.name != "sort" => only.only(),
+                _ => None,
+            },
             shares: QUICK.contains(&fact.name.as_str()),
             fact,
         }
@@ -168,14 +174,19 @@ impl Command {
         })
     }
 
+    /// Shows the positions of the arguments that are keys.
+    pub fn each_key(&self, args: &[&[u8]], mut visit: impl FnMut(usize)) {
+        match self.only_key {
+            Some(at) if at < args.len() => visit(at),
+            _ => self.keys(args).into_iter().for_each(|(at, _)| visit(at)),
+        }
+    }
+
     /// The arguments that are keys.
     pub fn keys(&self, args: &[&[u8]]) -> Vec<(usize, Access)> {
         let mut keys = Vec::new();
         for spec in &self.fact.key_specifications {
-            let access = match spec.flags.iter().any(|flag| matches!(flag.as_str(), "RO")) {
-                true => Access::Reads,
-                false => Access::Writes,
-            };
+            let access = spec.access();
             if let Some((range, step)) = spec.range(args) {
                 keys.extend(range.step_by(step).map(|at| (at, access)));
             }
@@ -192,6 +203,21 @@ impl Command {
 }
 
 impl KeySpec {
+    fn access(&self) -> Access {
+        match self.flags.iter().any(|flag| flag == "RO") {
+            true => Access::Reads,
+            false => Access::Writes,
+        }
+    }
+
+    /// The position of the key, if it is always the same one.
+    fn only(&self) -> Option<usize> {
+        match (&self.begin_search, &self.find_keys) {
+            (BeginSearch::Index { index }, FindKeys::Range { lastkey: 0, .. }) => Some(*index),
+            _ => None,
+        }
+    }
+
     fn range(&self, args: &[&[u8]]) -> Option<(Range<usize>, usize)> {
         let begin = match &self.begin_search {
             BeginSearch::Index { index } => *index,

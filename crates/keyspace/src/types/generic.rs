@@ -266,6 +266,7 @@ fn check_flush(call: &Call) -> Outcome {
 
 /// Removes all keys.
 fn flush(work: &mut Work<'_>, db: &Db) -> Outcome {
+    work.lock_all_keys(db)?;
     let mut keys = Vec::new();
     let all = KeyRange::all();
     work.scan_range(
