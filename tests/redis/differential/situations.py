@@ -4,6 +4,7 @@ Each is a function of the generator's `random` and what it may draw from, and re
 """
 
 import hashlib
+import re
 
 import values
 from scripts import FUNCTIONS, LIBRARIES, SCRIPTS
@@ -232,13 +233,18 @@ def script_management(draw):
 
 
 def function(draw):
-    load = [b"FUNCTION", b"LOAD", *draw.random.choice([[], [b"REPLACE"]]), draw.random.choice(LIBRARIES[:3] * 6 + LIBRARIES)]
-    call = [draw.random.choice([b"FCALL", b"FCALL", b"FCALL_RO"]), draw.random.choice(FUNCTIONS[:3] * 3 + FUNCTIONS), *draw.random.choice([
-        [0], [1, draw.key("string"), b"x"], [1, draw.key("hash")], [b"abc"], [-1], [3, b"k"]])]
+    library = draw.random.choice(LIBRARIES[:4] * 5 + LIBRARIES)
+    load = [b"FUNCTION", b"LOAD", *draw.random.choice([[], [b"REPLACE"], [b"REPLACE"]]), library]
+    of_library = re.search(rb"\bf\d\b", library)
+    name = of_library[0] if of_library and draw.random.random() < 0.7 else draw.random.choice(FUNCTIONS)
+    tail = draw.random.choice([[0], [0, b"x", b"y"], [1, draw.key("string"), b"x"], [1, draw.key("string")], [1, draw.key("hash")]])
+    if draw.random.random() < 0.1:
+        tail = draw.random.choice([[b"abc"], [-1], [3, b"k"], []])
+    call = [draw.random.choice([b"FCALL", b"FCALL", b"FCALL_RO"]), name, *tail]
     manage = draw.random.choice([
         [b"FUNCTION", b"LIST"], [b"FUNCTION", b"LIST", b"WITHCODE"], [b"FUNCTION", b"LIST", b"LIBRARYNAME", b"lib*"],
         [b"FUNCTION", b"DELETE", b"lib1"], [b"FUNCTION", b"DELETE", b"nosuch"], [b"FUNCTION", b"STATS"],
-        [b"FUNCTION", b"FLUSH"], [b"FUNCTION", b"FLUSH", b"x"],
+        [b"FUNCTION", b"LIST"], [b"FUNCTION", b"FLUSH"], [b"FUNCTION", b"FLUSH", b"x"],
         [b"FUNCTION", b"LIST", b"x"], [b"FUNCTION", b"LOAD"], [b"FUNCTION", b"RESTORE", b"garbage"]])
     return [commands(draw.first, load, call, *([manage] if draw.random.random() < 0.5 else []))]
 
