@@ -9,6 +9,7 @@ use sql::result::BufferedRows;
 use sql::session::{Session as SqlSession, SessionOptions};
 use sql_api::host::Host;
 
+use crate::cursors::Cursors;
 use crate::failure::{Failure, Outcome};
 use crate::hub::Hub;
 use crate::notify;
@@ -21,6 +22,7 @@ pub struct Keyspace {
     dbs: RwLock<Vec<Option<Arc<Db>>>>,
     next_id: AtomicU64,
     pub hub: Hub,
+    pub cursors: Cursors,
 }
 
 impl Keyspace {
@@ -32,6 +34,7 @@ impl Keyspace {
             dbs: RwLock::new(vec![None; DATABASES as usize]),
             next_id: AtomicU64::new(first_id),
             hub: Hub::default(),
+            cursors: Cursors::default(),
         })
     }
 

@@ -446,6 +446,12 @@ impl<'w> Work<'w> {
         failed.map_or(Ok(()), Err)
     }
 
+    /// The key in a row of keys; `None`: it has expired, or the row is none.
+    pub fn live_head<'r>(&self, layout: &'r RowLayout, row: &'r [u8]) -> Option<(&'r [u8], HeadRef<'r>)> {
+        let head = HeadRef::read(layout, row).filter(|head| !self.is_expired(head.expires_at))?;
+        Some((key_in(layout, row), head))
+    }
+
     /// Walks all keys of a database from one on.
     pub fn scan_keys(
         &self,
@@ -459,9 +465,9 @@ impl<'w> Work<'w> {
             IndexId::PRIMARY,
             range,
             Direction::Forward,
-            |layout, row, _| match HeadRef::read(layout, row) {
-                Some(head) if !self.is_expired(head.expires_at) => visit(key_in(layout, row), head),
-                _ => Ok(ControlFlow::Continue(())),
+            |layout, row, _| match self.live_head(layout, row) {
+                Some((key, head)) => visit(key, head),
+                None => Ok(ControlFlow::Continue(())),
             },
         )
     }

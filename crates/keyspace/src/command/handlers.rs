@@ -4,7 +4,7 @@ use super::Handler::{self, Data, Nobody, Session};
 use crate::expiry;
 use crate::server;
 use crate::session::{multi, pubsub};
-use crate::types::{generic, hash, list, set, string, zset};
+use crate::types::{generic, hash, list, scan, set, string, zset};
 
 /// Of a command by its name, of a subcommand by both (`object|encoding`).
 pub fn of(name: &str) -> Handler {
@@ -149,6 +149,11 @@ pub fn of(name: &str) -> Handler {
         "touch" => Data(generic::touch),
         "ttl" => Data(expiry::ttl),
         "type" => Data(generic::kind),
+        // walks
+        "hscan" => Data(scan::hscan),
+        "scan" => Data(scan::scan),
+        "sscan" => Data(scan::sscan),
+        "zscan" => Data(scan::zscan),
         // transactions
         "discard" => Session(multi::discard),
         "exec" => Session(multi::exec),

@@ -8,7 +8,7 @@ use types::{IndexId, RowLayout, ValueRef};
 
 use crate::call::{Call, is_word};
 use crate::failure::{Failure, Outcome, syntax, wrong_number_of_arguments};
-use crate::head::Kind;
+use crate::head::{Kind, moment};
 use crate::tables::{Db, Member, Part};
 use crate::types::string::{finite_sum, float_text};
 use crate::work::{Class, Collection, Work};
@@ -16,6 +16,7 @@ use crate::work::{Class, Collection, Work};
 const FIELD: usize = 1;
 const WHOLE: usize = 2;
 const VALUE: usize = 3;
+const EXPIRES: usize = 4;
 
 /// The field in a row.
 pub fn field_in<'r>(layout: &'r RowLayout, row: &'r [u8]) -> &'r [u8] {
@@ -28,6 +29,19 @@ pub fn field_in<'r>(layout: &'r RowLayout, row: &'r [u8]) -> &'r [u8] {
 /// The value in a row.
 pub fn value_in<'r>(layout: &'r RowLayout, row: &'r [u8]) -> &'r [u8] {
     layout.raw(row, VALUE).unwrap_or_default()
+}
+
+/// When the field in a row expires, in milliseconds since 1970.
+pub fn expiry_in(layout: &RowLayout, row: &[u8]) -> Option<i64> {
+    match layout.is_null(row, EXPIRES) {
+        true => None,
+        false => moment(layout.column(row, EXPIRES)),
+    }
+}
+
+/// Whether the field in a row has not expired.
+pub fn is_live(layout: &RowLayout, row: &[u8], now_ms: i64) -> bool {
+    expiry_in(layout, row).is_none_or(|at| at > now_ms)
 }
 
 impl Call<'_, '_> {

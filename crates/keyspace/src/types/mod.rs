@@ -3,6 +3,7 @@
 pub mod generic;
 pub mod hash;
 pub mod list;
+pub mod scan;
 pub mod set;
 pub mod string;
 pub mod zset;

@@ -9,7 +9,7 @@ use crate::head::{HeadRef, Kind};
 use crate::work::Class;
 
 /// The longest string (`proto-max-bulk-len`).
-const STRING_MAX: usize = 512 << 20;
+pub const STRING_MAX: usize = 512 << 20;
 
 impl Call<'_, '_> {
     /// A string's value; none for a key that is not there.

@@ -20,7 +20,7 @@ use crate::work::{Class, Collection, Work};
 
 const SCORE: usize = 3;
 
-fn score_in(layout: &RowLayout, row: &[u8]) -> f64 {
+pub fn score_in(layout: &RowLayout, row: &[u8]) -> f64 {
     match layout.column(row, SCORE) {
         ValueRef::Double(score) => score,
         _ => 0.0,
