@@ -2,15 +2,16 @@
 
 use std::ops::ControlFlow;
 
-use redis_wire::number::{parse_f64, parse_i64};
+use redis_wire::number::{parse_i64, parse_wide};
 use store::Direction;
 use types::{IndexId, RowLayout, ValueRef};
 
 use crate::call::{Call, is_word};
+use crate::chance::count_of;
 use crate::failure::{Failure, Outcome, syntax, wrong_number_of_arguments};
 use crate::head::{Kind, moment};
 use crate::tables::{Db, Member, Part};
-use crate::types::string::{finite_sum, float_text};
+use crate::types::string::float_sum;
 use crate::work::{Class, Collection, Work};
 
 const FIELD: usize = 1;
@@ -251,17 +252,16 @@ pub fn hincrby(call: &mut Call) -> Outcome {
 }
 
 pub fn hincrbyfloat(call: &mut Call) -> Outcome {
-    let (key, field, by) = (call.arg(1), call.arg(2), call.float(3)?);
-    if !by.is_finite() {
-        return Err(Failure::reply("ERR value is NaN or Infinity"));
+    let (key, field, by) = (call.arg(1), call.arg(2), call.arg(3));
+    match parse_wide(by) {
+        None => return Err(Failure::reply("ERR value is not a valid float")),
+        Some(by) if !by.is_finite() => return Err(Failure::reply("ERR value is NaN or Infinity")),
+        Some(_) => {}
     }
     let db = call.db.clone();
     let mut hash = call.work.collection_to_fill(&db, key, Kind::Hash)?;
-    let value = match call.field(hash.id, field, parse_f64) {
-        None => 0.0,
-        Some(value) => value.ok_or_else(|| Failure::reply("ERR hash value is not a float"))?,
-    };
-    let text = float_text(finite_sum(value, by)?);
+    let value = call.field(hash.id, field, <[u8]>::to_vec);
+    let text = float_sum(value.as_deref(), by, "ERR hash value is not a float")?;
     call.put_field(&mut hash, field, &text)?;
     call.work.save(&db, key, Kind::Hash, &hash)?;
     call.note(Class::Hash, "hincrbyfloat", key);
@@ -277,7 +277,7 @@ pub fn hrandfield(call: &mut Call) -> Outcome {
     };
     let count = match call.args.len() {
         2 => None,
-        _ => Some(call.integer(2)?),
+        _ => Some(count_of(call.args[2])?),
     };
     if count.is_some_and(|count| with_values && !(-(i64::MAX / 2)..=i64::MAX / 2).contains(&count)) {
         return Err(crate::failure::out_of_range());

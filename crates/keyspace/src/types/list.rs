@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use redis_wire::number::{parse_f64, parse_i64};
+use redis_wire::number::{parse_i64, parse_wide};
 use store::Direction;
 use types::{IndexId, ValueRef};
 
@@ -279,9 +279,12 @@ pub fn llen(call: &mut Call) -> Outcome {
 }
 
 pub fn lindex(call: &mut Call) -> Outcome {
-    let list = call.list(call.args[1])?;
+    let Some(list) = call.list(call.args[1])? else {
+        call.reply.null();
+        return Ok(());
+    };
     let index = call.integer(2)?;
-    let found = list.and_then(|list| list.get(call.work, &call.db, list.position(index)?));
+    let found = Some(list).and_then(|list| list.get(call.work, &call.db, list.position(index)?));
     match found {
         Some(value) => call.reply.bulk(&value),
         None => call.reply.null(),
@@ -455,17 +458,12 @@ pub fn lpos(call: &mut Call) -> Outcome {
                 }
             }
             option if is_word(option, "COUNT") => {
-                let wanted = options.integer()?;
-                if wanted < 0 {
-                    return Err(Failure::reply("ERR COUNT can't be negative"));
-                }
-                count = Some(wanted);
+                let wanted = parse_i64(options.value()?).filter(|&wanted| wanted >= 0);
+                count = Some(wanted.ok_or_else(|| Failure::reply("ERR COUNT can't be negative"))?);
             }
             option if is_word(option, "MAXLEN") => {
-                most = options.integer()?;
-                if most < 0 {
-                    return Err(Failure::reply("ERR MAXLEN can't be negative"));
-                }
+                let wanted = parse_i64(options.value()?).filter(|&wanted| wanted >= 0);
+                most = wanted.ok_or_else(|| Failure::reply("ERR MAXLEN can't be negative"))?;
             }
             _ => return Err(syntax()),
         }
@@ -557,7 +555,7 @@ fn move_one(call: &mut Call, from: End, to: End) -> Outcome<Option<Vec<u8>>> {
 
 /// How long a blocking command waits.
 pub fn timeout(arg: &[u8]) -> Outcome<Option<Duration>> {
-    let seconds = parse_f64(arg).ok_or_else(|| Failure::reply("ERR timeout is not a float or out of range"))?;
+    let seconds = parse_wide(arg).ok_or_else(|| Failure::reply("ERR timeout is not a float or out of range"))?;
     match seconds {
         seconds if seconds < 0.0 => Err(Failure::reply("ERR timeout is negative")),
         0.0 => Ok(None),
@@ -567,17 +565,17 @@ pub fn timeout(arg: &[u8]) -> Outcome<Option<Duration>> {
     }
 }
 
-/// Nothing is there: waits where that may be, else answers at once.
-pub fn block(call: &mut Call, keys: &[&[u8]], timeout: Option<Duration>, in_vain: InVain) -> Outcome {
+/// Nothing is there: waits where that may be, to answer with a list of nothing in the end; else answers at once.
+pub fn block(call: &mut Call, keys: &[&[u8]], timeout: Option<Duration>, at_once: InVain) -> Outcome {
     if call.may_block {
         return Err(Failure::Blocks(Wanted {
             keys: keys.iter().map(|key| key.to_vec()).collect(),
             timeout,
-            in_vain,
+            in_vain: InVain::NullArray,
             fixed: Vec::new(),
         }));
     }
-    match in_vain {
+    match at_once {
         InVain::Null => call.reply.null(),
         InVain::NullArray => call.reply.null_array(),
     }
@@ -631,25 +629,24 @@ pub fn brpoplpush(call: &mut Call) -> Outcome {
 }
 
 pub fn lmpop(call: &mut Call) -> Outcome {
-    match pop_from_several(call, 1)? {
-        true => Ok(()),
-        false => {
-            call.reply.null_array();
-            Ok(())
-        }
+    let (keys, end, count) = several(call, 1)?;
+    if !pop_from_several(call, keys, end, count)? {
+        call.reply.null_array();
     }
+    Ok(())
 }
 
 pub fn blmpop(call: &mut Call) -> Outcome {
+    let (keys, end, count) = several(call, 2)?;
     let timeout = timeout(call.arg(1))?;
-    if pop_from_several(call, 2)? {
-        return Ok(());
+    match pop_from_several(call, keys, end, count)? {
+        true => Ok(()),
+        false => block(call, keys, timeout, InVain::NullArray),
     }
-    let (keys, _) = counted_keys(call, 2)?;
-    block(call, keys, timeout, InVain::NullArray)
 }
 
-fn pop_from_several(call: &mut Call, at: usize) -> Outcome<bool> {
+/// Keys, an end, and how many are wanted.
+fn several<'c>(call: &Call<'c, '_>, at: usize) -> Outcome<(&'c [&'c [u8]], End, i64)> {
     let (keys, rest) = counted_keys(call, at).map_err(|failure| match &failure {
         Failure::Reply(text) if text.contains("greater than number of args") => syntax(),
         _ => failure,
@@ -664,6 +661,10 @@ fn pop_from_several(call: &mut Call, at: usize) -> Outcome<bool> {
         }
         _ => return Err(syntax()),
     };
+    Ok((keys, end, count))
+}
+
+fn pop_from_several(call: &mut Call, keys: &[&[u8]], end: End, count: i64) -> Outcome<bool> {
     for &key in keys {
         if let Some(mut list) = call.list(key)? {
             let values = take(call, &mut list, key, end, count)?;

@@ -7,7 +7,7 @@ use store::Direction;
 use types::{IndexId, RowLayout, ValueRef};
 
 use crate::call::{Call, is_word};
-use crate::chance::choose;
+use crate::chance::{choose, count_of};
 use crate::failure::{Failure, Outcome, syntax};
 use crate::head::Kind;
 use crate::tables::{Db, Member, Part};
@@ -178,7 +178,7 @@ pub fn smembers(call: &mut Call) -> Outcome {
 pub fn srandmember(call: &mut Call) -> Outcome {
     let count = match call.args.len() {
         2 => None,
-        3 => Some(call.integer(2)?),
+        3 => Some(count_of(call.args[2])?),
         _ => return Err(syntax()),
     };
     let set = call.set(call.args[1])?;
@@ -205,8 +205,8 @@ pub fn spop(call: &mut Call) -> Outcome {
     let key = call.arg(1);
     let count = match call.args.len() {
         2 => None,
-        3 => match call.integer(2)? {
-            count if count >= 0 => Some(count),
+        3 => match redis_wire::number::parse_i64(call.args[2]) {
+            Some(count) if count >= 0 => Some(count),
             _ => return Err(Failure::reply("ERR value is out of range, must be positive")),
         },
         _ => return Err(syntax()),

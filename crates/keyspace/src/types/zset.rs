@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use redis_wire::Protocol;
-use redis_wire::number::{parse_f64, parse_i64};
+use redis_wire::number::{parse_f64, parse_i64, parse_wide};
 use store::{Direction, KeyRange};
 use types::{IndexId, RowLayout, ValueRef};
 
 use crate::call::{Call, is_word};
-use crate::chance::choose;
+use crate::chance::{choose, count_of};
 use crate::failure::{Failure, InVain, Outcome, not_float, syntax, wrong_type};
 use crate::head::Kind;
 use crate::tables::{Db, Member, Part, layout_of};
@@ -95,8 +95,13 @@ impl ScoreLimit {
             [b'(', text @ ..] => (true, text),
             text => (false, text),
         };
+        // As C reads it: nothing at all is zero, and spaces in front do not count.
+        let text = text.trim_ascii_start();
         let wrong = || Failure::reply("ERR min or max is not a float");
-        let value = parse_f64(text).ok_or_else(wrong)?;
+        let value = match text {
+            [] => 0.0,
+            text => parse_wide(text).ok_or_else(wrong)?,
+        };
         Ok(ScoreLimit { value, excluded })
     }
 }
@@ -569,7 +574,7 @@ fn range_options(call: &Call, from: usize, fixed: Option<(By, bool)>, may_have_s
             _ => return Err(syntax()),
         }
     }
-    if found.limit.is_some() && found.by == By::Rank {
+    if found.limit.is_some_and(|(_, count)| count != -1) && found.by == By::Rank {
         return Err(Failure::reply(
             "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
         ));
@@ -662,7 +667,7 @@ pub fn zrandmember(call: &mut Call) -> Outcome {
     };
     let count = match call.args.len() {
         2 => None,
-        _ => Some(call.integer(2)?),
+        _ => Some(count_of(call.args[2])?),
     };
     if count.is_some_and(|count| with_scores && !(-(i64::MAX / 2)..=i64::MAX / 2).contains(&count)) {
         return Err(crate::failure::out_of_range());
@@ -720,11 +725,8 @@ fn pop(call: &mut Call, from_top: bool) -> Outcome {
     let count = match call.args.len() {
         2 => None,
         3 => {
-            let count = call.integer(2)?;
-            if count < 0 {
-                return Err(Failure::reply("ERR value is out of range, must be positive"));
-            }
-            Some(count)
+            let count = parse_i64(call.args[2]).filter(|&count| count >= 0);
+            Some(count.ok_or_else(|| Failure::reply("ERR value is out of range, must be positive"))?)
         }
         _ => return Err(syntax()),
     };
@@ -767,22 +769,24 @@ fn blocking_pop(call: &mut Call, from_top: bool) -> Outcome {
 }
 
 pub fn zmpop(call: &mut Call) -> Outcome {
-    if !pop_from_several(call, 1)? {
+    let (keys, from_top, count) = several(call, 1)?;
+    if !pop_from_several(call, keys, from_top, count)? {
         call.reply.null_array();
     }
     Ok(())
 }
 
 pub fn bzmpop(call: &mut Call) -> Outcome {
+    let (keys, from_top, count) = several(call, 2)?;
     let timeout = timeout(call.arg(1))?;
-    if pop_from_several(call, 2)? {
-        return Ok(());
+    match pop_from_several(call, keys, from_top, count)? {
+        true => Ok(()),
+        false => block(call, keys, timeout, InVain::NullArray),
     }
-    let (keys, _) = counted_keys(call, 2)?;
-    block(call, keys, timeout, InVain::NullArray)
 }
 
-fn pop_from_several(call: &mut Call, at: usize) -> Outcome<bool> {
+/// Keys, whether from the top, and how many are wanted.
+fn several<'c>(call: &Call<'c, '_>, at: usize) -> Outcome<(&'c [&'c [u8]], bool, i64)> {
     let (keys, rest) = counted_keys(call, at).map_err(|failure| match &failure {
         Failure::Reply(text) if text.contains("greater than number of args") => syntax(),
         _ => failure,
@@ -801,6 +805,10 @@ fn pop_from_several(call: &mut Call, at: usize) -> Outcome<bool> {
         }
         _ => return Err(syntax()),
     };
+    Ok((keys, from_top, count))
+}
+
+fn pop_from_several(call: &mut Call, keys: &[&[u8]], from_top: bool, count: i64) -> Outcome<bool> {
     for &key in keys {
         let found = take(call, key, from_top, count)?;
         if !found.is_empty() {
@@ -879,6 +887,18 @@ fn scored_members(call: &Call, key: &[u8]) -> Outcome<Vec<Scored>> {
     }
 }
 
+/// An error where one of the keys is neither a sorted set nor a set.
+fn check_sets(call: &Call, keys: &[&[u8]]) -> Outcome {
+    let is_wrong = |kind: Kind| !matches!(kind, Kind::SortedSet | Kind::Set);
+    match keys
+        .iter()
+        .any(|key| call.work.kind(&call.db, key).is_some_and(is_wrong))
+    {
+        true => Err(wrong_type()),
+        false => Ok(()),
+    }
+}
+
 /// What an operation on several sets makes, and whether scores are wanted.
 fn combined(call: &Call, at: usize, operation: Operation, stores: bool) -> Outcome<(Vec<Scored>, bool)> {
     let count = call.integer(at)?;
@@ -894,6 +914,7 @@ fn combined(call: &Call, at: usize, operation: Operation, stores: bool) -> Outco
         .filter(|&count| count <= rest.len())
         .ok_or_else(syntax)?;
     let (keys, _) = rest.split_at(count);
+    check_sets(call, keys)?;
     let (mut weights, mut aggregate, mut with_scores) = (vec![1.0; count], Aggregate::Sum, false);
     let mut options = call.options(at + 1 + count);
     while let Some(option) = options.next() {
@@ -997,6 +1018,7 @@ pub fn zdiffstore(call: &mut Call) -> Outcome {
 
 pub fn zintercard(call: &mut Call) -> Outcome {
     let (keys, rest) = counted_keys(call, 1)?;
+    check_sets(call, keys)?;
     let limit = match rest {
         [] => 0,
         [option, limit] if is_word(option, "LIMIT") => {
