@@ -241,3 +241,38 @@ impl IndexSpec {
         serde_json::from_slice(bytes).map_err(|_| "unreadable index specification")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As logs and checkpoints have it from before rows expired.
+    #[test]
+    fn a_table_from_before_is_read_and_written_as_it_was() {
+        let old = TableSpec {
+            id: TableId(100),
+            columns: vec![SqlType::int().not_null(), SqlType::datetime(3)],
+            primary: Some(vec![KeyColumn::ascending(0)]),
+            indexes: Vec::new(),
+            generations: None,
+            expiry: None,
+        };
+        let written = String::from_utf8(old.encode()).unwrap();
+        assert!(!written.contains("expiry"), "{written}");
+        assert_eq!(TableSpec::decode(written.as_bytes()), Ok(old.clone()));
+        let expiry = Some(Expiry {
+            column: 1,
+            months: 0,
+            micros: 5,
+        });
+        let new = TableSpec { expiry, ..old };
+        let written = String::from_utf8(new.encode()).unwrap();
+        assert!(written.contains(r#""expiry":{"column":1,"micros":5}"#), "{written}");
+        assert_eq!(TableSpec::decode(written.as_bytes()), Ok(new.clone()));
+        let of_int = TableSpec {
+            expiry: new.expiry.map(|rule| Expiry { column: 0, ..rule }),
+            ..new
+        };
+        assert!(of_int.check().is_err());
+    }
+}
