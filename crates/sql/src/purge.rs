@@ -28,7 +28,7 @@ use crate::engine::Engine;
 const LOOKED_AT: usize = 1024;
 /// Between the sweeps of a table.
 const BETWEEN_SWEEPS: Duration = Duration::from_secs(1);
-/// A sweep of a table takes one part in so many of a core's time.
+/// A sweep that looks at all rows takes one part in so many of a core's time.
 const SHARE: u32 = 20;
 
 /// How far the sweeps of all tables have come.
@@ -79,7 +79,10 @@ impl Engine {
         let is_swept = self.purge_some(&mut transaction, id, *index, cursor);
         *took += clock.monotonic() - begun;
         if !is_swept || cursor.is_finished() {
-            let rest = BETWEEN_SWEEPS.max(*took * SHARE);
+            let rest = match *index {
+                IndexId::PRIMARY => BETWEEN_SWEEPS.max(*took * SHARE),
+                _ => BETWEEN_SWEEPS,
+            };
             *sweep = Sweep::Resting(clock.monotonic() + rest);
         }
         let commit = transaction.commit();
