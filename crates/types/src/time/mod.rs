@@ -3,7 +3,7 @@
 //! All four are plain numbers, `Copy`, and compare as such. Temporals with a fraction carry the number of digits (`fsp`) that
 //! they print; it does not take part in comparison.
 
-mod calendar;
+pub(crate) mod calendar;
 mod display;
 mod format;
 mod interval;
