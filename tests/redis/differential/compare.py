@@ -43,7 +43,7 @@ def comparable(command, reply, queued=()):
     """What has to be equal of a reply to `command`. `queued` are the commands of the transaction that it ran."""
     kind, value = reply
     name, both = names(command)
-    if kind == "-" or value is None:
+    if kind in ("-", "+") or value is None:
         return reply
     if name == "exec" and kind == "*" and len(value) == len(queued):
         return kind, [comparable(inner, item) for inner, item in zip(queued, value)]

@@ -39,6 +39,8 @@ LEFT_OUT = {
     "scan", "sscan", "hscan", "zscan", "spop", "srandmember", "hrandfield", "zrandmember", "randomkey", "client", "flushall", "flushdb",
     "wait", "move", "select",
 }
+NEVER_ASKED = {"shutdown", "debug", "monitor", "psync", "sync", "quit", "reset", "replicaof", "slaveof", "failover", "subscribe", "psubscribe", "ssubscribe",
+               "multi", "migrate", "save", "bgsave", "bgrewriteaof", "replconf", "hello", "restore-asking", "auth"}
 LEFT_OUT_SUBCOMMANDS = {"command|list", "command|help", "command|getkeys", "command|getkeysandflags", "command|docs"}
 # Options whose effect is the server's own affair: ids by the clock (`situations` has them where they can be predicted), trimming
 # by whole nodes, any of the places that are near.
@@ -49,15 +51,18 @@ RARE = {"keys": 0.2, "sort": 1.5, "psubscribe": 0.3, "ssubscribe": 0.3, "subscri
 
 
 class Grammar:
-    """The commands of one version of Redis."""
+    """The commands of one version of Redis, without those that are `missing` in the server under test."""
 
-    def __init__(self, version):
-        name = "commands.json" if version.startswith("7.0") else "commands-7.2.json"
+    def __init__(self, version, missing=()):
+        self.missing = set(missing)
         self.by_group = {}
-        for entry in json.loads((ORACLE / name).read_text())["commands"]:
-            if entry["name"] in LEFT_OUT:
-                continue
-            self.by_group.setdefault(entry["group"], []).append(entry)
+        for entry in all_commands(version):
+            if entry["name"] not in LEFT_OUT | self.missing:
+                self.by_group.setdefault(entry["group"], []).append(entry)
+
+    def has(self, steps):
+        """Whether the server under test has all the commands of these steps."""
+        return not self.missing or not any(word.decode("latin-1").lower() in self.missing for step in steps for word in first_words(step))
 
     def command(self, random, group):
         entries = self.by_group[group]
@@ -74,6 +79,30 @@ class Grammar:
         if random.random() < 0.1:
             command[0] = random.choice([command[0].lower(), command[0].capitalize()])
         return [word if isinstance(word, bytes) else str(word).encode() for word in command]
+
+
+def all_commands(version):
+    name = "commands.json" if version.startswith("7.0") else "commands-7.2.json"
+    return json.loads((ORACLE / name).read_text())["commands"]
+
+
+def first_words(step):
+    if step.kind == "restore":
+        return [b"DUMP", b"RESTORE"]
+    return [command[0] for command in step.commands if command and step.kind not in ("join", "sleep")]
+
+
+def missing(connection, version):
+    """The commands that a server says it does not have."""
+    found = []
+    for entry in all_commands(version):
+        if entry["name"] in NEVER_ASKED:
+            continue
+        kind, text = connection.reply(entry["name"], *["x"] * (abs(entry["arity"]) - 1))
+        if kind == "-" and (b"unknown command" in text or b"not implemented" in text):
+            found.append(entry["name"])
+    connection.reply("FLUSHALL")
+    return found
 
 
 class Arguments:

@@ -26,7 +26,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "oracle"))
 import planted  # noqa: E402
-from grammar import Grammar, TYPES  # noqa: E402
+from grammar import Grammar, missing, TYPES  # noqa: E402
 from resp import Connection, address  # noqa: E402
 from runner import CONNECTIONS, Pair  # noqa: E402
 from server import Server  # noqa: E402
@@ -40,7 +40,7 @@ STEPS = 150  # of one sequence
 def sequence(chance, grammar, types):
     """The steps of one sequence, on empty servers."""
     groups = [group for type in types for group in TYPES[type]]
-    data = [group for group in groups if group not in ("pubsub", "connection", "server", "generic")]
+    data = [group for group in groups if group in grammar.by_group and group not in ("pubsub", "connection", "server", "generic")]
     steps = [commands(PROTOCOL_3, [b"HELLO", 3])]
     if chance.random() < 0.3:
         steps.append(commands(2, [b"HELLO", 3]))
@@ -48,12 +48,15 @@ def sequence(chance, grammar, types):
     while len(steps) < STEPS:
         [type] = chance.choices(types, weights)
         kinds = [(weight, situation) for weight, situation in SITUATIONS[type]]
-        plain = [group for group in TYPES[type] if group in grammar.by_group]
+        plain = [group for group in TYPES[type] if grammar.by_group.get(group)]
         if plain:
             kinds.append((1, None))
+        if not kinds:
+            continue
         [situation] = chance.choices([situation for _, situation in kinds], [weight for weight, _ in kinds])
         if situation:
-            steps += situation(Draw(chance, grammar, data))
+            made = situation(Draw(chance, grammar, data))
+            steps += made if grammar.has(made) else []
         else:
             made = [grammar.command(chance, chance.choice(plain)) for _ in range(chance.choice([1, 1, 1, 2, 3, 6]))]
             step = commands(chance.randrange(CONNECTIONS), *made)
@@ -108,7 +111,13 @@ class Search:
 def search(options, oracle, other):
     with Connection(oracle) as connection:
         version = re.search(rb"redis_version:(\S+)", connection.ask("INFO", "server"))[1].decode()
-    grammar = Grammar(version)
+    lacking = []
+    if not options.all:
+        with Connection(other) as connection:
+            lacking = missing(connection, version)
+    if lacking:
+        print(f"left out, since the server does not have them: {' '.join(lacking)}", flush=True)
+    grammar = Grammar(version, lacking)
     pair = Pair(oracle, other)
     found = Search(pair, options)
     started, done, number = time.monotonic(), 0, 0
@@ -163,6 +172,7 @@ def main():
     parser.add_argument("--commands", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--types", type=lambda text: text.split(","), default=list(TYPES), help=", ".join(TYPES))
+    parser.add_argument("--all", action="store_true", help="also commands that the server under test says it does not have")
     parser.add_argument("--known", type=pathlib.Path)
     parser.add_argument("--most", type=int, default=100, help="stop after so many kinds of differences")
     parser.add_argument("--shrink", type=float, default=20, help="seconds for making one difference shorter")

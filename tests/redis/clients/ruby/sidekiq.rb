@@ -22,7 +22,7 @@ end
 class ThirdTime
   include Sidekiq::Worker
   sidekiq_options retry: 5
-  sidekiq_retry_in { 0 }
+  sidekiq_retry_in { 1 }
   def perform(key)
     tries = Sidekiq.redis { |c| c.incr(key) }
     raise "not yet" if tries < 3
