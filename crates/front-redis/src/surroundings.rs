@@ -90,17 +90,10 @@ impl Surroundings for Around {
         proved.expect("a wait ends with its future")
     }
 
-    fn clients(&self) -> Vec<String> {
-        let processes = self.shared.logins.registry().list();
-        let redis = processes.into_iter().filter(|process| process.command != "Query");
-        redis
-            .map(|process| {
-                format!(
-                    "id={} addr={} name= age={} idle={} db=0 cmd={} user={}",
-                    process.id, process.host, process.seconds, process.seconds, process.command, process.user
-                )
-            })
-            .collect()
+    fn needs_no_password(&self) -> bool {
+        let peer = &self.handle.peer;
+        let account = self.shared.logins.backend().find_account(FIRST_USER, &peer.host());
+        account.is_some_and(|account| account.is_owners_alone) && matches!(peer.is_owner(), Ok(true))
     }
 
     fn address(&self) -> String {
@@ -108,10 +101,6 @@ impl Surroundings for Around {
             front::Peer::Tcp { client, .. } => client.to_string(),
             other => other.text(),
         }
-    }
-
-    fn connections(&self) -> u64 {
-        self.shared.logins.registry().traffic().connected
     }
 
     fn kill(&self, id: u64) -> bool {

@@ -15,6 +15,7 @@ use std::task::{Poll, Waker};
 use parking_lot::Mutex;
 use redis_wire::{Protocol, Reply};
 
+use crate::clients::Unblock;
 use crate::glob::Glob;
 
 /// Waiting commands by database and key, and subscriptions.
@@ -230,12 +231,20 @@ impl Hub {
 
 /// A command that waits.
 #[derive(Default)]
-struct Waiter {
+pub struct Waiter {
     is_called: AtomicBool,
+    /// Somebody else has ended its waiting.
+    ended: Mutex<Option<Unblock>>,
     waker: Mutex<Option<Waker>>,
 }
 
 impl Waiter {
+    /// It waits no longer.
+    pub fn end(&self, how: Unblock) {
+        *self.ended.lock() = Some(how);
+        self.call();
+    }
+
     fn call(&self) {
         self.is_called.store(true, Ordering::Release);
         if let Some(waker) = self.waker.lock().take() {
@@ -306,6 +315,15 @@ impl Hub {
 }
 
 impl Place<'_> {
+    pub fn waiter(&self) -> &Arc<Waiter> {
+        &self.waiter
+    }
+
+    /// How somebody else has ended the waiting, if he has.
+    pub fn ended(&self) -> Option<Unblock> {
+        *self.waiter.ended.lock()
+    }
+
     /// Done when one of the keys has changed since the last time.
     pub async fn called(&self) {
         poll_fn(|context| {

@@ -9,6 +9,7 @@ use sql::result::BufferedRows;
 use sql::session::{Session as SqlSession, SessionOptions};
 use sql_api::host::Host;
 
+use crate::clients::Clients;
 use crate::cursors::Cursors;
 use crate::failure::{Failure, Outcome};
 use crate::hub::Hub;
@@ -22,18 +23,21 @@ pub struct Keyspace {
     dbs: RwLock<Vec<Option<Arc<Db>>>>,
     next_id: AtomicU64,
     pub hub: Hub,
+    pub clients: Clients,
     pub cursors: Cursors,
 }
 
 impl Keyspace {
     pub fn new(engine: Arc<Engine>) -> Arc<Keyspace> {
         // Ids of two starts, or two nodes, never meet: the upper half counts starts.
+        engine.leave_purge_of(tables::has_keys);
         let first_id = engine.participant().incarnation() << 32;
         Arc::new(Keyspace {
             engine,
             dbs: RwLock::new(vec![None; DATABASES as usize]),
             next_id: AtomicU64::new(first_id),
             hub: Hub::default(),
+            clients: Clients::default(),
             cursors: Cursors::default(),
         })
     }

@@ -14,6 +14,7 @@
 mod batch;
 pub mod call;
 mod chance;
+pub mod clients;
 pub mod command;
 pub mod cursors;
 pub mod expiry;

@@ -24,8 +24,10 @@ use transaction::Durability;
 
 use crate::batch::{self, Submission};
 use crate::call::Call;
+use crate::clients::{Client, Unblock};
 use crate::command::{Command, Commands, Handler};
 use crate::failure::{Failure, InVain, Outcome, Wanted, wrong_number_of_arguments};
+use crate::hub::Place;
 use crate::keyspace::Keyspace;
 use crate::tables::{DATABASE, Part};
 use crate::work::{Event, Work};
@@ -35,19 +37,19 @@ use pubsub::Subscriptions;
 
 /// How often work begins anew before its client is told.
 const TRIES: u32 = 20;
-/// A waiting command looks again after so long, though nobody has called it: SQL, or another node, may have changed its keys.
+/// A waiting command looks again after so long, though nobody has called it: another node may have changed its keys.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// On a node alone only SQL can have.
+const BETWEEN_LOOKS_ALONE: Duration = Duration::from_secs(1);
 
 /// What a session asks of the front.
 pub trait Surroundings {
     /// Who logs in with a password; `user` is none where the client names nobody. Waits its turn.
     fn log_in(&self, user: Option<&str>, password: &[u8], host: &dyn Host) -> Result<SessionAccount, String>;
-    /// A line for each client (CLIENT LIST).
-    fn clients(&self) -> Vec<String>;
+    /// Whether the client is let in without a password.
+    fn needs_no_password(&self) -> bool;
     /// The address of the client.
     fn address(&self) -> String;
-    /// INFO's figures that only the front knows.
-    fn connections(&self) -> u64;
     /// Interrupts a connection; false: there is none.
     fn kill(&self, id: u64) -> bool;
 }
@@ -61,8 +63,8 @@ pub struct Session {
     pub protocol: Protocol,
     /// `None`: the client has to log in.
     pub account: Option<SessionAccount>,
-    pub(crate) name: Vec<u8>,
-    pub(crate) library: (Vec<u8>, Vec<u8>),
+    pub(crate) client: Arc<Client>,
+    pub(crate) reply_mode: ReplyMode,
     pub(crate) durability: Durability,
     pub(crate) queue: Option<Queue>,
     pub(crate) watch: Option<Watch>,
@@ -71,6 +73,22 @@ pub struct Session {
     rights: Option<(u64, u32, Privileges)>,
     /// The connection ends when the answers have been sent.
     pub ends: bool,
+}
+
+/// Which answers a client wants (CLIENT REPLY).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ReplyMode {
+    #[default]
+    On,
+    Off,
+    /// None to the next command.
+    SkipNext,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.keyspace.clients.leave(self.id);
+    }
 }
 
 /// A command on the session or the server.
@@ -117,6 +135,11 @@ impl Session {
         surroundings: Box<dyn Surroundings>,
     ) -> Session {
         let durability = keyspace.engine().durability();
+        let client = Client::new(id, surroundings.address(), keyspace.now_ms());
+        if let Some(SessionAccount::Account { user, .. }) = &account {
+            client.set_user(user);
+        }
+        keyspace.clients.enter(&client);
         Session {
             keyspace,
             surroundings,
@@ -124,8 +147,8 @@ impl Session {
             db: 0,
             protocol: Protocol::Resp2,
             account,
-            name: Vec::new(),
-            library: Default::default(),
+            client,
+            reply_mode: ReplyMode::default(),
             durability,
             queue: None,
             watch: None,
@@ -166,7 +189,7 @@ impl Session {
     /// The first requests, as far as they can share a transaction.
     fn group(&mut self, requests: &[Request<'_>]) -> Vec<Meant> {
         let mut group = Vec::new();
-        if self.queue.is_some() {
+        if self.queue.is_some() || self.reply_mode != ReplyMode::On {
             return group;
         }
         for request in requests {
@@ -190,6 +213,9 @@ impl Session {
 
     /// Runs commands some of which write, in a transaction with those that others send at the same time.
     fn run_with_others(&mut self, group: &[Meant], requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
+        if self.wait_while_paused(group, host).is_err() {
+            return;
+        }
         self.begin_statement();
         let mut submission = Submission::new(self.keyspace.clone(), self.db, self.protocol, self.durability);
         for (meant, args) in group.iter().zip(requests) {
@@ -223,6 +249,8 @@ impl Session {
     fn look_up(&mut self, args: &[&[u8]]) -> Outcome<&'static Command> {
         let name = args.first().copied().unwrap_or_default();
         let Some(command) = Commands::get().find(name) else {
+            // What a browser sends that somebody has lured here.
+            self.ends |= name.eq_ignore_ascii_case(b"host:") || name.eq_ignore_ascii_case(b"post");
             return Err(unknown_command(args));
         };
         let Some(meant) = command.meant_by(args) else {
@@ -281,7 +309,20 @@ impl Session {
 
     // --- several at once ---
 
+    /// Of several commands, the first and the last say what the client does. Err: the connection ends.
+    fn wait_while_paused(&self, group: &[Meant], host: &dyn Host) -> Outcome {
+        let writes = |meant: &&Meant| matches!(meant, Meant::Data { command, .. } if command.flags.writes);
+        let shown = group.iter().find(writes).or(group.last());
+        match shown {
+            Some(Meant::Data { command, .. }) => self.begin_command(command, host),
+            _ => Ok(()),
+        }
+    }
+
     fn run_group(&mut self, group: &[Meant], requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
+        if self.wait_while_paused(group, host).is_err() {
+            return;
+        }
         let begin = reply.bytes.len();
         let mut events = Vec::new();
         match self.try_group(group, requests, host, reply, &mut events) {
@@ -338,8 +379,18 @@ impl Session {
     fn run_one(&mut self, args: &[&[u8]], host: &dyn Host, reply: &mut Reply) {
         let begin = reply.bytes.len();
         reply.protocol = self.protocol;
+        let reply_mode = self.reply_mode;
         let meant = self.meant(args);
         let result = match (meant, self.queue.is_some()) {
+            // Whatever is wrong with EXEC, the transaction is over.
+            (Meant::Refused(failure), true) if args[0].eq_ignore_ascii_case(b"exec") => {
+                self.forget_transaction();
+                let why = failure.text();
+                let why = why.strip_prefix("ERR ").unwrap_or(&why);
+                Err(Failure::Reply(
+                    format!("EXECABORT Transaction discarded because of: {why}").into(),
+                ))
+            }
             (Meant::Refused(failure), is_queued) => {
                 if is_queued {
                     self.spoil_queue();
@@ -349,8 +400,10 @@ impl Session {
             (Meant::Data { command, .. } | Meant::Session { command, .. }, true) if !multi::runs_at_once(command) => {
                 self.enqueue(command, args, reply)
             }
-            (Meant::Data { command, run }, _) => self.run_data(command, run, args, host, reply),
-            (Meant::Session { run, .. }, _) => {
+            (Meant::Data { command, run }, _) => self
+                .begin_command(command, host)
+                .and_then(|()| self.run_data(command, run, args, host, reply)),
+            (Meant::Session { command, run }, _) => self.begin_command(command, host).and_then(|()| {
                 self.begin_statement();
                 run(&mut SessionCall {
                     session: self,
@@ -358,13 +411,49 @@ impl Session {
                     reply,
                     host,
                 })
-            }
+            }),
         };
         if let Err(failure) = result {
             reply.bytes.truncate(begin);
             reply.protocol = self.protocol;
             reply.error(&failure.text());
         }
+        match reply_mode {
+            ReplyMode::On => {}
+            ReplyMode::Off if self.reply_mode == ReplyMode::On => {}
+            ReplyMode::Off => reply.bytes.truncate(begin),
+            ReplyMode::SkipNext => {
+                reply.bytes.truncate(begin);
+                self.reply_mode = ReplyMode::On;
+            }
+        }
+        if self.reply_mode == ReplyMode::Off {
+            reply.bytes.truncate(begin);
+        }
+    }
+
+    /// Tells others what the client does, and waits where all have to.
+    fn begin_command(&self, command: &'static Command, host: &dyn Host) -> Outcome {
+        self.client.note(
+            command.name(),
+            self.db,
+            self.protocol == Protocol::Resp3,
+            self.subscriptions.is_some(),
+            self.queue.is_some(),
+            self.keyspace.now_ms(),
+        );
+        let is_data = command.flags.reads || command.flags.writes || command.name() == "exec";
+        while is_data && let Some(until) = self.keyspace.clients.paused(command.flags.writes) {
+            let left = u64::try_from(until - self.keyspace.now_ms()).unwrap_or(0);
+            if left == 0 {
+                break;
+            }
+            let time = Duration::from_millis(left).min(BETWEEN_LOOKS);
+            if let WaitEnd::Interrupted(interrupt) = host.wait_interruptible(pin!(std::future::pending()), Some(time)) {
+                return Err(governor::Stop::Interrupt(interrupt).into());
+            }
+        }
+        Ok(())
     }
 
     /// From here on the governor counts for a new command.
@@ -443,7 +532,6 @@ impl Session {
         host: &dyn Host,
         reply: &mut Reply,
     ) -> Outcome {
-        let begin = reply.bytes.len();
         let mut fixed: Vec<&[u8]> = args.to_vec();
         for (at, arg) in &wanted.fixed {
             fixed[*at] = arg;
@@ -451,23 +539,56 @@ impl Session {
         let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout);
         let keyspace = self.keyspace.clone();
         let place = keyspace.hub.wait_for(self.db, wanted.keys.clone());
+        self.client.set_waiting(Some(place.waiter().clone()));
+        let waited = self.wait_in(&place, deadline, host, &mut |session| {
+            let begin = reply.bytes.len();
+            match session.try_data(command, run, &fixed, true, host, reply) {
+                Err(Failure::Blocks(_)) => {
+                    reply.bytes.truncate(begin);
+                    Ok(false)
+                }
+                done => done.map(|()| true),
+            }
+        });
+        self.client.set_waiting(None);
+        match (waited?, wanted.in_vain) {
+            (true, _) => {}
+            (false, InVain::Null) => reply.null(),
+            (false, InVain::NullArray) => reply.null_array(),
+        }
+        Ok(())
+    }
+
+    /// Tries again and again when its turn has come; false: in vain.
+    fn wait_in(
+        &mut self,
+        place: &Place<'_>,
+        deadline: Option<Instant>,
+        host: &dyn Host,
+        try_again: &mut dyn FnMut(&mut Session) -> Outcome<bool>,
+    ) -> Outcome<bool> {
+        let between_looks = match self.keyspace.engine().participant().nodes().len() {
+            0 | 1 => BETWEEN_LOOKS_ALONE,
+            _ => BETWEEN_LOOKS,
+        };
         loop {
-            if place.is_first() {
-                match self.try_data(command, run, &fixed, true, host, reply) {
-                    Err(Failure::Blocks(_)) => reply.bytes.truncate(begin),
-                    result => return result,
-                }
+            if place.is_first() && try_again(self)? {
+                return Ok(true);
             }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = match place.ended() {
+                Some(Unblock::AsAfterTimeout) => return Ok(false),
+                Some(Unblock::WithError) => {
+                    return Err(Failure::reply("UNBLOCKED client unblocked via CLIENT UNBLOCK"));
+                }
+                None => deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
+            };
             if left == Some(Duration::ZERO) {
-                match wanted.in_vain {
-                    InVain::Null => reply.null(),
-                    InVain::NullArray => reply.null_array(),
-                }
-                return Ok(());
+                return Ok(false);
             }
-            let look_again = left.map_or(BETWEEN_LOOKS, |left| left.min(BETWEEN_LOOKS));
-            if let WaitEnd::Interrupted(interrupt) = host.wait_interruptible(pin!(place.called()), Some(look_again)) {
+            // Whoever is behind is called by the one before.
+            let look_again = place.is_first().then_some(between_looks);
+            let wait = left.into_iter().chain(look_again).min();
+            if let WaitEnd::Interrupted(interrupt) = host.wait_interruptible(pin!(place.called()), wait) {
                 return Err(governor::Stop::Interrupt(interrupt).into());
             }
         }
@@ -521,7 +642,14 @@ pub(crate) fn commit(work: Work<'_>, host: &dyn Host) -> Outcome<Vec<Event>> {
 }
 
 fn unknown_command(args: &[&[u8]]) -> Failure {
-    let name = String::from_utf8_lossy(args.first().copied().unwrap_or_default());
+    // As a string of C, it ends with the first zero.
+    let name = args
+        .first()
+        .copied()
+        .unwrap_or_default()
+        .split(|&byte| byte == 0)
+        .next();
+    let name = String::from_utf8_lossy(name.unwrap_or_default());
     let mut begin = String::new();
     for arg in args.iter().skip(1) {
         if begin.len() >= 128 {

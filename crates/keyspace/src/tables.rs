@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 
-use catalog::Catalog;
+use catalog::{Catalog, TableDef};
 use sha2::{Digest, Sha256};
 use sql::engine::Engine;
 use sql::table::Table;
@@ -143,14 +143,20 @@ impl Part {
     }
 }
 
+/// Whether a table has the rows of keys. They are removed with their elements ([`purge`](crate::purge)).
+pub fn has_keys(def: &TableDef) -> bool {
+    def.database == DATABASE && (0..DATABASES).any(|db| def.name == Part::Keys.name(db))
+}
+
 /// The statements that make the tables of a database, where they are not there.
 pub fn definitions(db: u32) -> Vec<String> {
     let mut statements = vec![format!("CREATE DATABASE IF NOT EXISTS {DATABASE}")];
     statements.extend(Part::ALL.map(|part| {
         format!(
-            "CREATE TABLE IF NOT EXISTS {DATABASE}.{} ({})",
+            "CREATE TABLE IF NOT EXISTS {DATABASE}.{} ({}){}",
             part.name(db),
-            part.definition()
+            part.definition(),
+            if part == Part::Keys { " TTL = `expires_at`" } else { "" }
         )
     }));
     statements

@@ -170,10 +170,7 @@ impl<'w> Work<'w> {
         let table = db.table(Part::Keys);
         let mut bytes = Vec::new();
         key_of(table, [ValueRef::Bytes(key)], &mut bytes);
-        let expires_at = self.transaction.borrow().get(&table.rows, &bytes, |row| {
-            HeadRef::read(table.layout(), row).and_then(|head| head.expires_at)
-        });
-        self.is_expired(expires_at.flatten())
+        self.expired(db, &bytes).is_some()
     }
 
     /// Says that rows of a table will be changed, and keeps its definition as it is.
@@ -296,11 +293,34 @@ impl<'w> Work<'w> {
         let found = self.transaction.borrow().get(&table.rows, &bytes, |row| {
             HeadRef::read(layout, row).map(|head| head.to_head())
         });
-        let Some(head) = found else { return Ok(false) };
+        let is_there = found.is_some();
+        let head = match found {
+            // A row that SQL has written, and that is no key.
+            Some(None) => {
+                self.transaction.get_mut().put_unlocked(&table.rows, &bytes, None)?;
+                return Ok(true);
+            }
+            Some(Some(head)) => head,
+            None => match self.expired(db, &bytes) {
+                Some(head) => head,
+                None => return Ok(false),
+            },
+        };
         self.transaction.get_mut().put_unlocked(&table.rows, &bytes, None)?;
-        let Some(head) = head else { return Ok(true) };
         self.remove_elements(db, &head)?;
-        Ok(!self.is_expired(head.expires_at))
+        Ok(is_there && !self.is_expired(head.expires_at))
+    }
+
+    /// What is left of a key that has expired, by the key of its row. The transaction shows it no more.
+    fn expired(&self, db: &Db, key: &[u8]) -> Option<Head> {
+        let table = db.table(Part::Keys);
+        let newest = table.rows.newest(key, |_, row| {
+            HeadRef::read(table.layout(), row?).map(|head| head.to_head())
+        });
+        let now_ms = self.keyspace.now_ms();
+        newest
+            .flatten()
+            .filter(|head| head.expires_at.is_some_and(|at| at <= now_ms))
     }
 
     /// Removes a key's row alone: what belongs to it is another key's now.

@@ -95,7 +95,7 @@ impl Engine {
     /// The table whose turn it is.
     fn next_to_purge(&self, purge: &mut Purge, now: Duration) -> Option<Arc<Table>> {
         let mut tables = self.participant().store().tables();
-        tables.retain(|table| table.expiry().is_some());
+        tables.retain(|table| table.expiry().is_some() && !self.is_purged_elsewhere(table.id()));
         let ids: Vec<TableId> = tables.iter().map(|table| table.id()).collect();
         purge.sweeps.retain(|id, _| ids.contains(id));
         tables.retain(|table| match purge.sweeps.get(&table.id()) {

@@ -167,7 +167,7 @@ pub fn info(call: &mut SessionCall) -> Outcome {
     section(
         "clients",
         &[
-            ("connected_clients", call.session.surroundings.connections().to_string()),
+            ("connected_clients", call.session.keyspace.clients.count().to_string()),
             ("blocked_clients", call.session.keyspace.hub.waiting().to_string()),
         ],
     );

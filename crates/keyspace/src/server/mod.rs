@@ -9,6 +9,7 @@ pub mod describe;
 pub mod watching;
 
 use redis_wire::Protocol;
+use sql_api::session::SessionAccount;
 
 use crate::call::is_word;
 use crate::failure::{Failure, Outcome, not_integer, syntax, wrong_number_of_arguments};
@@ -65,7 +66,7 @@ pub fn reset(call: &mut SessionCall) -> Outcome {
     session.stop_listening();
     session.db = 0;
     session.protocol = Protocol::Resp2;
-    session.name.clear();
+    session.client.set_name(b"");
     call.reply.protocol = Protocol::Resp2;
     call.reply.simple("RESET");
     Ok(())
@@ -125,10 +126,26 @@ fn log_in(call: &mut SessionCall, user: Option<&[u8]>, password: &[u8]) -> Outco
     let user = user
         .map(|user| std::str::from_utf8(user).map_err(|_| denied()))
         .transpose()?;
+    if call.session.surroundings.needs_no_password() {
+        match user {
+            // As Redis where the default user has no password: any is right.
+            Some("default") => return Ok(()),
+            None => {
+                return Err(Failure::reply(
+                    "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is \
+                     correct?",
+                ));
+            }
+            Some(_) => {}
+        }
+    }
     // `default` is whom clients name that name nobody.
     let user = user.filter(|user| *user != "default");
     match call.session.surroundings.log_in(user, password, call.host) {
         Ok(account) => {
+            if let SessionAccount::Account { user, .. } = &account {
+                call.session.client.set_user(user);
+            }
             call.session.account = Some(account);
             Ok(())
         }
@@ -175,7 +192,7 @@ pub fn hello(call: &mut SessionCall) -> Outcome {
         ));
     }
     if let Some(name) = name {
-        call.session.name = name.to_vec();
+        call.session.client.set_name(name);
     }
     call.session.protocol = protocol;
     let reply = &mut *call.reply;
