@@ -4,7 +4,7 @@ use super::Handler::{self, Data, Nobody, Session};
 use crate::expiry;
 use crate::server;
 use crate::session::multi;
-use crate::types::{generic, hash, list, scan, set, string, zset};
+use crate::types::{bitfield, bitmap, generic, hash, list, scan, set, string, zset};
 
 /// Of a command by its name, of a subcommand by both (`object|encoding`).
 pub fn of(name: &str) -> Handler {
@@ -31,6 +31,14 @@ pub fn of(name: &str) -> Handler {
         "setnx" => Data(string::setnx),
         "setrange" => Data(string::setrange),
         "strlen" => Data(string::strlen),
+        // bits of strings
+        "bitcount" => Data(bitmap::bitcount),
+        "bitfield" => Data(bitfield::bitfield),
+        "bitfield_ro" => Data(bitfield::bitfield_ro),
+        "bitop" => Data(bitmap::bitop),
+        "bitpos" => Data(bitmap::bitpos),
+        "getbit" => Data(bitmap::getbit),
+        "setbit" => Data(bitmap::setbit),
         // hashes
         "hdel" => Data(hash::hdel),
         "hexists" => Data(hash::hexists),
