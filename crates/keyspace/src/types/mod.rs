@@ -3,7 +3,10 @@
 pub mod bitfield;
 pub mod bitmap;
 pub mod generic;
+pub mod geo;
+pub mod geohash;
 pub mod hash;
+pub mod hyperloglog;
 pub mod list;
 pub mod scan;
 pub mod set;
