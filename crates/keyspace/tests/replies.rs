@@ -14,4 +14,4 @@ macro_rules! scripts {
     };
 }
 
-scripts!(scan);
+scripts!(bitmaps, geo, hyperloglog, scan);

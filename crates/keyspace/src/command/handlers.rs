@@ -4,7 +4,7 @@ use super::Handler::{self, Data, Nobody, Session};
 use crate::expiry;
 use crate::server;
 use crate::session::{multi, pubsub};
-use crate::types::{generic, hash, list, scan, set, string, zset};
+use crate::types::{bitfield, bitmap, generic, geo, hash, hyperloglog, list, scan, set, string, zset};
 
 /// Of a command by its name, of a subcommand by both (`object|encoding`).
 pub fn of(name: &str) -> Handler {
@@ -31,6 +31,18 @@ pub fn of(name: &str) -> Handler {
         "setnx" => Data(string::setnx),
         "setrange" => Data(string::setrange),
         "strlen" => Data(string::strlen),
+        // bits of strings
+        "bitcount" => Data(bitmap::bitcount),
+        "bitfield" => Data(bitfield::bitfield),
+        "bitfield_ro" => Data(bitfield::bitfield_ro),
+        "bitop" => Data(bitmap::bitop),
+        "bitpos" => Data(bitmap::bitpos),
+        "getbit" => Data(bitmap::getbit),
+        "setbit" => Data(bitmap::setbit),
+        // estimates of how many
+        "pfadd" => Data(hyperloglog::pfadd),
+        "pfcount" => Data(hyperloglog::pfcount),
+        "pfmerge" => Data(hyperloglog::pfmerge),
         // hashes
         "hdel" => Data(hash::hdel),
         "hexists" => Data(hash::hexists),
@@ -122,6 +134,17 @@ pub fn of(name: &str) -> Handler {
         "zscore" => Data(zset::zscore),
         "zunion" => Data(zset::zunion),
         "zunionstore" => Data(zset::zunionstore),
+        // places
+        "geoadd" => Data(geo::geoadd),
+        "geodist" => Data(geo::geodist),
+        "geohash" => Data(geo::geohash),
+        "geopos" => Data(geo::geopos),
+        "georadius" => Data(geo::georadius),
+        "georadius_ro" => Data(geo::georadius_ro),
+        "georadiusbymember" => Data(geo::georadiusbymember),
+        "georadiusbymember_ro" => Data(geo::georadiusbymember_ro),
+        "geosearch" => Data(geo::geosearch),
+        "geosearchstore" => Data(geo::geosearchstore),
         // keys of any type
         "copy" => Data(generic::copy),
         "dbsize" => Data(generic::dbsize),

@@ -1,7 +1,12 @@
 //! The types of keys, and what commands do with them.
 
+pub mod bitfield;
+pub mod bitmap;
 pub mod generic;
+pub mod geo;
+pub mod geohash;
 pub mod hash;
+pub mod hyperloglog;
 pub mod list;
 pub mod scan;
 pub mod set;

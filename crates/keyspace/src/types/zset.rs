@@ -82,6 +82,26 @@ fn whole(db: &Db, id: u64) -> KeyRange {
     KeyRange::of_prefix(prefix)
 }
 
+/// Walks the members with scores from one on and below another.
+pub fn each_scored(
+    work: &Work<'_>,
+    db: &Db,
+    id: u64,
+    min: f64,
+    below: f64,
+    visit: impl FnMut(&[u8], f64) -> Outcome<ControlFlow<()>>,
+) -> Outcome {
+    let layout = layout_of(db.table(Part::SortedSet), by_score(db));
+    let key = |score: f64| {
+        let mut key = Vec::new();
+        layout.encode_refs([ValueRef::UInt(id), ValueRef::Double(score)], &mut key);
+        key
+    };
+    let (from, to) = (key(min), key(below));
+    let range = KeyRange::between(Bound::Included(&from), Bound::Excluded(&to));
+    each(work, db, range, Direction::Forward, visit)
+}
+
 /// A limit of scores: `1.5`, `(1.5`, `-inf`.
 #[derive(Debug, Clone, Copy)]
 struct ScoreLimit {

@@ -6,7 +6,7 @@
 //! > SET k v                 the reply of Redis, which ours has to equal
 //! sorted> SMEMBERS s        so but for the order of its elements
 //! shape> TTL k              only its types are compared
-//! own> HTTL h FIELDS 1 f    ours alone: Redis 7.0 has not got that; written by hand
+//! own> HTTL h FIELDS 1 f    ours alone: Redis 7.2 has not got that; written by hand
 //! 1..200> SADD s m{i}       as often; the last reply
 //! redis> DUMP k             Redis alone, when replies are recorded; `{last}` stands for its reply in what follows
 //! ours> DUMP k              ours alone; `{last}` stands for its reply, for Redis too
@@ -16,7 +16,7 @@
 //! protocol 3                from here on replies have this form
 //! ```
 //!
-//! `RECORD=127.0.0.1:6391 cargo test -p keyspace` asks a Redis 7.0 there, which loses all its keys, and writes its replies into the scripts.
+//! `RECORD=127.0.0.1:6391 cargo test -p keyspace` asks a Redis 7.2 there, which loses all its keys, and writes its replies into the scripts.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
