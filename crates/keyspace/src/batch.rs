@@ -264,6 +264,6 @@ fn run_all(led: &[Rc<Submission>], host: &dyn Host) -> Outcome<Vec<Vec<u8>>> {
         answers.push(reply.bytes);
     }
     let events = commit(work, host)?;
-    keyspace.publish(&events);
+    keyspace.publish(&events, host);
     Ok(answers)
 }

@@ -44,6 +44,10 @@ impl Failure {
         Failure::Reply(text.into())
     }
 
+    pub fn is_wrong_type(&self) -> bool {
+        matches!(self, Failure::Reply(text) if text.starts_with("WRONGTYPE"))
+    }
+
     /// The text for the client.
     pub fn text(&self) -> Cow<'_, str> {
         match self {

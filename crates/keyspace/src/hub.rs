@@ -236,6 +236,9 @@ pub struct Waiter {
     /// Somebody else has ended its waiting.
     ended: Mutex<Option<Unblock>>,
     waker: Mutex<Option<Waker>>,
+    /// It was called, and has not looked yet. Those who wait for that are woken.
+    is_looking: AtomicBool,
+    callers: Mutex<Vec<Waker>>,
 }
 
 impl Waiter {
@@ -246,9 +249,48 @@ impl Waiter {
     }
 
     fn call(&self) {
+        self.is_looking.store(true, Ordering::Release);
         self.is_called.store(true, Ordering::Release);
         if let Some(waker) = self.waker.lock().take() {
             waker.wake();
+        }
+    }
+
+    /// It has looked: whoever has called it goes on.
+    pub fn has_looked(&self) {
+        self.is_looking.store(false, Ordering::Release);
+        self.callers.lock().drain(..).for_each(Waker::wake);
+    }
+
+    /// Done when the waiter, which was called, has looked.
+    async fn looks(&self) {
+        poll_fn(|context| {
+            if !self.is_looking.load(Ordering::Acquire) {
+                return Poll::Ready(());
+            }
+            self.callers.lock().push(context.waker().clone());
+            match self.is_looking.load(Ordering::Acquire) {
+                true => Poll::Pending,
+                false => Poll::Ready(()),
+            }
+        })
+        .await;
+    }
+}
+
+/// Those whom a change has called.
+#[derive(Default)]
+pub struct Called(Vec<Arc<Waiter>>);
+
+impl Called {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Done when all of them have looked.
+    pub async fn have_looked(&self) {
+        for waiter in &self.0 {
+            waiter.looks().await;
         }
     }
 }
@@ -296,7 +338,7 @@ impl Hub {
     }
 
     /// A key has changed: whoever has waited longest for it looks again.
-    pub fn changed(&self, db: u32, key: &[u8]) {
+    pub fn changed(&self, db: u32, key: &[u8], called: &mut Called) {
         let waiting = self.waiting.lock();
         if waiting.is_empty() {
             return;
@@ -305,6 +347,7 @@ impl Hub {
         drop(waiting);
         if let Some(first) = first {
             first.call();
+            called.0.push(first);
         }
     }
 
@@ -365,6 +408,7 @@ impl Drop for Place<'_> {
             }
         }
         drop(waiting);
+        self.waiter.has_looked();
         // There may be something left for the next one.
         next.iter().for_each(|next| next.call());
     }

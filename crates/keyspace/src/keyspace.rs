@@ -1,7 +1,9 @@
 //! What all Redis sessions of a node share.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::RwLock;
 use sql::engine::Engine;
@@ -12,10 +14,13 @@ use sql_api::host::Host;
 use crate::clients::Clients;
 use crate::cursors::Cursors;
 use crate::failure::{Failure, Outcome};
-use crate::hub::Hub;
+use crate::hub::{Called, Hub};
 use crate::notify;
 use crate::tables::{self, DATABASES, Db};
 use crate::work::Event;
+
+/// How long a client goes on later, so that those who wait for what it has brought take it first.
+const LOOKED_WITHIN: Duration = Duration::from_millis(20);
 
 /// The keys of a node.
 pub struct Keyspace {
@@ -99,12 +104,21 @@ impl Keyspace {
         }))
     }
 
-    /// Tells others what has been committed.
-    pub fn publish(&self, events: &[Event]) {
+    /// Tells others what has been committed. Whoever has waited for it takes it before the client that has brought it goes on, as where all
+    /// commands run one after the other.
+    pub fn publish(&self, events: &[Event], host: &dyn Host) {
+        if events.is_empty() {
+            return;
+        }
         let notified = self.hub.notified();
+        let mut called = Called::default();
         for event in events {
-            self.hub.changed(event.db, &event.key);
+            self.hub.changed(event.db, &event.key, &mut called);
             notify::tell(&self.hub, notified, event);
+        }
+        if !called.is_empty() {
+            // It may be slow, or gone.
+            host.wait_interruptible(pin!(called.have_looked()), Some(LOOKED_WITHIN));
         }
     }
 

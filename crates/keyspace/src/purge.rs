@@ -95,6 +95,6 @@ fn remove(keyspace: &Arc<Keyspace>, db: &Db, keys: &[Vec<u8>], host: &dyn Host) 
         }
     }
     let events = commit(work, host)?;
-    keyspace.publish(&events);
+    keyspace.publish(&events, host);
     Ok(())
 }

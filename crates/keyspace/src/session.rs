@@ -27,6 +27,7 @@ use crate::call::Call;
 use crate::clients::{Client, Unblock};
 use crate::command::{Command, Commands, Handler};
 use crate::failure::{Failure, InVain, Outcome, Wanted, wrong_number_of_arguments};
+use crate::head::Kind;
 use crate::hub::Place;
 use crate::keyspace::Keyspace;
 use crate::tables::{DATABASE, Part};
@@ -265,7 +266,7 @@ impl Session {
             return Err(Failure::reply("NOAUTH Authentication required."));
         }
         if self.only_listens() && !pubsub::is_allowed(command.name()) {
-            return Err(pubsub::refused(command.name()));
+            return Err(pubsub::refused(meant.name()));
         }
         self.check_rights(meant)?;
         Ok(meant)
@@ -326,7 +327,7 @@ impl Session {
         let begin = reply.bytes.len();
         let mut events = Vec::new();
         match self.try_group(group, requests, host, reply, &mut events) {
-            Ok(()) => self.publish(&events),
+            Ok(()) => self.keyspace.publish(&events, host),
             // Whoever fails now is told so alone.
             Err(_) => {
                 reply.bytes.truncate(begin);
@@ -381,6 +382,9 @@ impl Session {
         reply.protocol = self.protocol;
         let reply_mode = self.reply_mode;
         let meant = self.meant(args);
+        if self.ends {
+            return;
+        }
         let result = match (meant, self.queue.is_some()) {
             // Whatever is wrong with EXEC, the transaction is over.
             (Meant::Refused(failure), true) if args[0].eq_ignore_ascii_case(b"exec") => {
@@ -510,7 +514,7 @@ impl Session {
             let done = done.and_then(|()| commit(work, host));
             match done {
                 Ok(events) => {
-                    self.publish(&events);
+                    keyspace.publish(&events, host);
                     return Ok(());
                 }
                 Err(Failure::Again(_)) if tries < TRIES => {
@@ -547,6 +551,11 @@ impl Session {
                     reply.bytes.truncate(begin);
                     Ok(false)
                 }
+                // What it waits for has become something else, and may become what it was again.
+                Err(failure) if failure.is_wrong_type() && !session.has_kind_of(command, &wanted.keys) => {
+                    reply.bytes.truncate(begin);
+                    Ok(false)
+                }
                 done => done.map(|()| true),
             }
         });
@@ -557,6 +566,20 @@ impl Session {
             (false, InVain::NullArray) => reply.null_array(),
         }
         Ok(())
+    }
+
+    /// Whether one of the keys is of the type that the command works on.
+    fn has_kind_of(&self, command: &Command, keys: &[Vec<u8>]) -> bool {
+        let kind = match command.fact.group.as_str() {
+            "list" => Kind::List,
+            "sorted-set" => Kind::SortedSet,
+            _ => Kind::Stream,
+        };
+        let Ok(Some(db)) = self.keyspace.existing_db(self.db) else {
+            return false;
+        };
+        let is_it = |key: &Vec<u8>| db.newest_kind(key) == Some(kind);
+        keys.iter().any(is_it)
     }
 
     /// Tries again and again when its turn has come; false: in vain.
@@ -572,7 +595,9 @@ impl Session {
             _ => BETWEEN_LOOKS,
         };
         loop {
-            if place.is_first() && try_again(self)? {
+            let has_found = place.is_first() && try_again(self)?;
+            place.waiter().has_looked();
+            if has_found {
                 return Ok(true);
             }
             let left = match place.ended() {
@@ -592,11 +617,6 @@ impl Session {
                 return Err(governor::Stop::Interrupt(interrupt).into());
             }
         }
-    }
-
-    /// Tells others what has been committed.
-    pub(crate) fn publish(&self, events: &[Event]) {
-        self.keyspace.publish(events);
     }
 }
 

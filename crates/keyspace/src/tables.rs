@@ -27,6 +27,7 @@ use sql::table::Table;
 use types::{IndexId, KeyLayout, ValueRef};
 
 use crate::failure::{Failure, Outcome};
+use crate::head::{HeadRef, Kind};
 
 pub const DATABASE: &str = "redis";
 /// Databases that SELECT takes (`databases`).
@@ -188,6 +189,17 @@ impl Db {
             version,
             tables,
         }))
+    }
+
+    /// The type of a key as it was committed last.
+    pub fn newest_kind(&self, key: &[u8]) -> Option<Kind> {
+        let table = self.table(Part::Keys);
+        let mut bytes = Vec::new();
+        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        let kind = table
+            .rows
+            .newest(&bytes, |_, row| Some(HeadRef::read(table.layout(), row?)?.kind));
+        kind.flatten()
     }
 
     pub fn table(&self, part: Part) -> &Arc<Table> {

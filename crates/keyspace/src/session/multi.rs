@@ -127,7 +127,7 @@ pub fn exec(call: &mut SessionCall) -> Outcome {
             }
             Err(failure) => return Err(failure),
             Ok(events) => {
-                call.session.publish(&events);
+                call.session.keyspace.publish(&events, call.host);
                 return Ok(());
             }
         }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use redis_wire::extended::Extended;
 use redis_wire::number::{parse_i64, parse_wide};
 use store::Direction;
 use types::{IndexId, RowLayout, ValueRef};
@@ -253,10 +254,11 @@ pub fn hincrby(call: &mut Call) -> Outcome {
 
 pub fn hincrbyfloat(call: &mut Call) -> Outcome {
     let (key, field, by) = (call.arg(1), call.arg(2), call.arg(3));
-    match parse_wide(by) {
-        None => return Err(Failure::reply("ERR value is not a valid float")),
-        Some(by) if !by.is_finite() => return Err(Failure::reply("ERR value is NaN or Infinity")),
-        Some(_) => {}
+    if Extended::parse(by).is_none() {
+        return Err(Failure::reply(match parse_wide(by) {
+            None => "ERR value is not a valid float",
+            Some(_) => "ERR value is NaN or Infinity",
+        }));
     }
     let db = call.db.clone();
     let mut hash = call.work.collection_to_fill(&db, key, Kind::Hash)?;
