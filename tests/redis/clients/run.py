@@ -130,7 +130,7 @@ def run(program, server, limit):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", metavar="program", help=", ".join(PROGRAMS))
-    parser.add_argument("--redis", type=address)
+    parser.add_argument("--redis", type=address, default=os.environ.get("REDIS_ADDRESS"))
     parser.add_argument("--limit", type=float, default=300, help="seconds for a program")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()

@@ -17,6 +17,7 @@ Everything follows from the seed, but for the clock. All data of both servers ar
 import argparse
 import contextlib
 import dataclasses
+import os
 import pathlib
 import random
 import re
@@ -165,7 +166,7 @@ def all_planted(options, oracle):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--redis", type=address, help="the server under test; without it, a second Redis")
+    parser.add_argument("--redis", type=address, default=os.environ.get("REDIS_ADDRESS"), help="the server under test; without it, a second Redis")
     parser.add_argument("--oracle", type=address, help="a Redis; without it, one is started")
     parser.add_argument("--oracle-version", help="7.2 or 7.0; without it, the newest that can be had")
     parser.add_argument("--seed", default=None)

@@ -146,7 +146,7 @@ def table(results, server, baseline):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("units", nargs="*")
-    parser.add_argument("--redis", type=address, help="all its data are lost")
+    parser.add_argument("--redis", type=address, default=os.environ.get("REDIS_ADDRESS"), help="all its data are lost")
     parser.add_argument("--baseline", action="store_true", help=f"run Redis 7.0 itself and write {BASELINE.name}")
     parser.add_argument("--limit", type=float, default=180, help="seconds for a unit")
     parser.add_argument("--slow", action="store_true", help="with the tests that Redis calls slow")
