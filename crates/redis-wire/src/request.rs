@@ -95,7 +95,7 @@ impl Requests {
                 });
             };
             let count = match integer(count) {
-                Some(count) if count <= ARGS_MAX - 1 => count,
+                Some(count) if count < ARGS_MAX => count,
                 _ => return wrong("invalid multibulk length"),
             };
             if self.is_stranger && count > STRANGERS_ARGS_MAX {

@@ -221,7 +221,7 @@ pub fn randomkey(call: &mut Call) -> Outcome {
     call.work.scan_keys(&call.db, KeyRange::all(), |key, _| {
         seen += 1;
         // Each of n keys is kept with the same chance.
-        if kept.is_none() || (random ^ seen.wrapping_mul(0x9e37_79b9_7f4a_7c15)) % seen == 0 {
+        if kept.is_none() || (random ^ seen.wrapping_mul(0x9e37_79b9_7f4a_7c15)).is_multiple_of(seen) {
             kept = Some(key.to_vec());
         }
         Ok(ControlFlow::Continue(()))
