@@ -79,16 +79,12 @@ impl Surroundings for Alone {
         Ok(SessionAccount::Server)
     }
 
-    fn clients(&self) -> Vec<String> {
-        Vec::new()
+    fn needs_no_password(&self) -> bool {
+        true
     }
 
     fn address(&self) -> String {
         "127.0.0.1:1".to_owned()
-    }
-
-    fn connections(&self) -> u64 {
-        1
     }
 
     fn kill(&self, _id: u64) -> bool {
