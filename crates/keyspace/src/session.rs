@@ -395,7 +395,7 @@ impl Session {
         }
         let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout);
         let keyspace = self.keyspace.clone();
-        let place = keyspace.hub.wait_for(self.db, wanted.keys.clone());
+        let place = keyspace.hub.wait_for(self.db, wanted.keys.clone(), wanted.turn);
         loop {
             if place.is_first() {
                 match self.try_data(command, run, &fixed, true, host, reply) {

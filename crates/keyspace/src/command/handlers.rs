@@ -4,7 +4,10 @@ use super::Handler::{self, Data, Nobody, Session};
 use crate::expiry;
 use crate::server;
 use crate::session::multi;
-use crate::types::{bitfield, bitmap, generic, geo, hash, hyperloglog, list, scan, set, string, zset};
+use crate::types::{
+    bitfield, bitmap, generic, geo, hash, hyperloglog, list, scan, set, stream,
+    string, zset,
+};
 
 /// Of a command by its name, of a subcommand by both (`object|encoding`).
 pub fn of(name: &str) -> Handler {
@@ -145,6 +148,30 @@ pub fn of(name: &str) -> Handler {
         "georadiusbymember_ro" => Data(geo::georadiusbymember_ro),
         "geosearch" => Data(geo::geosearch),
         "geosearchstore" => Data(geo::geosearchstore),
+        // streams
+        "xack" => Data(stream::groups::xack),
+        "xadd" => Data(stream::add::xadd),
+        "xautoclaim" => Data(stream::claim::xautoclaim),
+        "xclaim" => Data(stream::claim::xclaim),
+        "xdel" => Data(stream::add::xdel),
+        "xgroup|create" => Data(stream::groups::create),
+        "xgroup|createconsumer" => Data(stream::groups::createconsumer),
+        "xgroup|delconsumer" => Data(stream::groups::delconsumer),
+        "xgroup|destroy" => Data(stream::groups::destroy),
+        "xgroup|help" => Data(stream::groups::help),
+        "xgroup|setid" => Data(stream::groups::setid),
+        "xinfo|consumers" => Data(stream::info::consumers),
+        "xinfo|groups" => Data(stream::info::groups),
+        "xinfo|help" => Data(stream::info::help),
+        "xinfo|stream" => Data(stream::info::stream),
+        "xlen" => Data(stream::add::xlen),
+        "xpending" => Data(stream::claim::xpending),
+        "xrange" => Data(stream::read::xrange),
+        "xread" => Data(stream::read::xread),
+        "xreadgroup" => Data(stream::read::xreadgroup),
+        "xrevrange" => Data(stream::read::xrevrange),
+        "xsetid" => Data(stream::add::xsetid),
+        "xtrim" => Data(stream::add::xtrim),
         // keys of any type
         "copy" => Data(generic::copy),
         "dbsize" => Data(generic::dbsize),

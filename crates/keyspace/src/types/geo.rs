@@ -83,7 +83,7 @@ pub fn geoadd(call: &mut Call) -> Outcome {
         at += 1;
     }
     let places = &call.args[at..];
-    if places.len() % 3 != 0 || options.only_new && options.only_existing {
+    if !places.len().is_multiple_of(3) || options.only_new && options.only_existing {
         return Err(syntax());
     }
     let mut scored = Vec::with_capacity(places.len() / 3);
