@@ -5,7 +5,7 @@ use crate::expiry;
 use crate::server;
 use crate::session::multi;
 use crate::types::{
-    bitfield, bitmap, generic, geo, hash, hyperloglog, list, scan, set, stream,
+    bitfield, bitmap, generic, geo, hash, hash_expiry, help, hyperloglog, list, memory, scan, set, sort, stream,
     string, zset,
 };
 
@@ -62,6 +62,15 @@ pub fn of(name: &str) -> Handler {
         "hsetnx" => Data(hash::hsetnx),
         "hstrlen" => Data(hash::hstrlen),
         "hvals" => Data(hash::hvals),
+        "hexpire" => Data(hash_expiry::hexpire),
+        "hexpireat" => Data(hash_expiry::hexpireat),
+        "hexpiretime" => Data(hash_expiry::hexpiretime),
+        "hpersist" => Data(hash_expiry::hpersist),
+        "hpexpire" => Data(hash_expiry::hpexpire),
+        "hpexpireat" => Data(hash_expiry::hpexpireat),
+        "hpexpiretime" => Data(hash_expiry::hpexpiretime),
+        "hpttl" => Data(hash_expiry::hpttl),
+        "httl" => Data(hash_expiry::httl),
         // lists
         "blmove" => Data(list::blmove),
         "blmpop" => Data(list::blmpop),
@@ -183,9 +192,12 @@ pub fn of(name: &str) -> Handler {
         "flushall" => Data(generic::flushall),
         "flushdb" => Data(generic::flushdb),
         "keys" => Data(generic::keys),
+        "memory|help" => Data(help::memory),
+        "memory|usage" => Data(memory::usage),
         "move" => Data(generic::move_to_db),
         "object|encoding" => Data(generic::object_encoding),
         "object|freq" => Data(generic::object_freq),
+        "object|help" => Data(help::object),
         "object|idletime" => Data(generic::object_idletime),
         "object|refcount" => Data(generic::object_refcount),
         "persist" => Data(expiry::persist),
@@ -196,6 +208,8 @@ pub fn of(name: &str) -> Handler {
         "randomkey" => Data(generic::randomkey),
         "rename" => Data(generic::rename),
         "renamenx" => Data(generic::renamenx),
+        "sort" => Data(sort::sort),
+        "sort_ro" => Data(sort::sort_ro),
         "touch" => Data(generic::touch),
         "ttl" => Data(expiry::ttl),
         "type" => Data(generic::kind),
