@@ -4,7 +4,8 @@
 //! too much in it, is sent away.
 //!
 //! A blocking command that finds nothing waits for its keys in the order in which it came. Whoever changes a key wakes the first of them
-//! when the change can be seen; that one looks again, and wakes the next one when it is done.
+//! when the change can be seen; that one looks again, and wakes the next one when it is done. Who only reads, as XREAD does, takes nothing
+//! from the others and stands beside the line: all such look.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::poll_fn;
@@ -16,17 +17,35 @@ use parking_lot::Mutex;
 use redis_wire::{Protocol, Reply};
 
 use crate::clients::Unblock;
+use crate::failure::Turn;
 use crate::glob::Glob;
 
 /// Waiting commands by database and key, and subscriptions.
 #[derive(Default)]
 pub struct Hub {
-    waiting: Mutex<HashMap<(u32, Vec<u8>), VecDeque<Arc<Waiter>>>>,
+    waiting: Mutex<HashMap<(u32, Vec<u8>), Waiters>>,
     channels: Mutex<Channels>,
     /// Places in lines.
     places: AtomicUsize,
     /// `notify-keyspace-events`, as bits of [`notify`](crate::notify).
     notified: AtomicU32,
+}
+
+/// Who waits for a key.
+#[derive(Default)]
+struct Waiters {
+    line: VecDeque<Arc<Waiter>>,
+    beside: Vec<Arc<Waiter>>,
+}
+
+impl Waiters {
+    fn first(&self) -> Option<&Arc<Waiter>> {
+        self.line.front()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.line.is_empty() && self.beside.is_empty()
+    }
 }
 
 /// Who listens to what.
@@ -301,6 +320,7 @@ pub struct Place<'h> {
     db: u32,
     keys: Vec<Vec<u8>>,
     waiter: Arc<Waiter>,
+    turn: Turn,
 }
 
 impl Hub {
@@ -320,13 +340,16 @@ impl Hub {
     }
 
     /// Stands in line for keys. Look for them again after this, and before waiting.
-    pub fn wait_for(&self, db: u32, keys: Vec<Vec<u8>>) -> Place<'_> {
+    pub fn wait_for(&self, db: u32, keys: Vec<Vec<u8>>, turn: Turn) -> Place<'_> {
         let waiter = Arc::new(Waiter::default());
         self.places.fetch_add(1, Ordering::SeqCst);
         let mut waiting = self.waiting.lock();
         for key in &keys {
-            let line = waiting.entry((db, key.clone())).or_default();
-            line.push_back(waiter.clone());
+            let waiters = waiting.entry((db, key.clone())).or_default();
+            match turn {
+                Turn::First => waiters.line.push_back(waiter.clone()),
+                Turn::Everybody => waiters.beside.push(waiter.clone()),
+            }
         }
         drop(waiting);
         Place {
@@ -334,6 +357,7 @@ impl Hub {
             db,
             keys,
             waiter,
+            turn,
         }
     }
 
@@ -343,17 +367,22 @@ impl Hub {
         if waiting.is_empty() {
             return;
         }
-        let first = waiting.get(&(db, key.to_vec())).and_then(|line| line.front().cloned());
+        let waiters = waiting.get(&(db, key.to_vec()));
+        let found: Vec<Arc<Waiter>> = waiters
+            .into_iter()
+            .flat_map(|waiters| waiters.first().into_iter().chain(&waiters.beside))
+            .cloned()
+            .collect();
         drop(waiting);
-        if let Some(first) = first {
-            first.call();
-            called.0.push(first);
-        }
+        found.iter().for_each(|waiter| waiter.call());
+        called.0.extend(found);
     }
 
     /// How many commands wait.
     pub fn waiting(&self) -> usize {
-        self.waiting.lock().values().map(VecDeque::len).sum()
+        let waiting = self.waiting.lock();
+        let all = waiting.values();
+        all.map(|waiters| waiters.line.len() + waiters.beside.len()).sum()
     }
 }
 
@@ -381,10 +410,13 @@ impl Place<'_> {
 
     /// Whether its turn has come for one of the keys.
     pub fn is_first(&self) -> bool {
+        if self.turn == Turn::Everybody {
+            return true;
+        }
         let waiting = self.hub.waiting.lock();
         self.keys.iter().any(|key| {
             let line = waiting.get(&(self.db, key.clone()));
-            line.and_then(VecDeque::front)
+            line.and_then(Waiters::first)
                 .is_some_and(|first| Arc::ptr_eq(first, &self.waiter))
         })
     }
@@ -397,13 +429,16 @@ impl Drop for Place<'_> {
         let mut waiting = self.hub.waiting.lock();
         for key in self.keys.drain(..) {
             let place = (self.db, key);
-            let Some(line) = waiting.get_mut(&place) else { continue };
-            let was_first = line.front().is_some_and(|first| Arc::ptr_eq(first, &self.waiter));
-            line.retain(|other| !Arc::ptr_eq(other, &self.waiter));
+            let Some(waiters) = waiting.get_mut(&place) else {
+                continue;
+            };
+            let was_first = waiters.first().is_some_and(|first| Arc::ptr_eq(first, &self.waiter));
+            waiters.line.retain(|other| !Arc::ptr_eq(other, &self.waiter));
+            waiters.beside.retain(|other| !Arc::ptr_eq(other, &self.waiter));
             if was_first {
-                next.extend(line.front().cloned());
+                next.extend(waiters.first().cloned());
             }
-            if line.is_empty() {
+            if waiters.is_empty() {
                 waiting.remove(&place);
             }
         }

@@ -542,7 +542,7 @@ impl Session {
         }
         let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout);
         let keyspace = self.keyspace.clone();
-        let place = keyspace.hub.wait_for(self.db, wanted.keys.clone());
+        let place = keyspace.hub.wait_for(self.db, wanted.keys.clone(), wanted.turn);
         self.client.set_waiting(Some(place.waiter().clone()));
         let waited = self.wait_in(&place, deadline, host, &mut |session| {
             let begin = reply.bytes.len();

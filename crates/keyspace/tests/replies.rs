@@ -14,4 +14,13 @@ macro_rules! scripts {
     };
 }
 
-scripts!(bitmaps, geo, hyperloglog, scan);
+scripts!(
+    bitmaps,
+    geo,
+    hash_expiry,
+    hyperloglog,
+    scan,
+    sort,
+    stream_groups,
+    streams
+);

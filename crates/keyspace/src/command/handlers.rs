@@ -4,7 +4,10 @@ use super::Handler::{self, Data, Nobody, Session};
 use crate::expiry;
 use crate::server;
 use crate::session::{multi, pubsub};
-use crate::types::{bitfield, bitmap, generic, geo, hash, hyperloglog, list, scan, set, string, zset};
+use crate::types::{
+    bitfield, bitmap, generic, geo, hash, hash_expiry, help, hyperloglog, list, memory, scan, set, sort, stream,
+    string, zset,
+};
 
 /// Of a command by its name, of a subcommand by both (`object|encoding`).
 pub fn of(name: &str) -> Handler {
@@ -59,6 +62,15 @@ pub fn of(name: &str) -> Handler {
         "hsetnx" => Data(hash::hsetnx),
         "hstrlen" => Data(hash::hstrlen),
         "hvals" => Data(hash::hvals),
+        "hexpire" => Data(hash_expiry::hexpire),
+        "hexpireat" => Data(hash_expiry::hexpireat),
+        "hexpiretime" => Data(hash_expiry::hexpiretime),
+        "hpersist" => Data(hash_expiry::hpersist),
+        "hpexpire" => Data(hash_expiry::hpexpire),
+        "hpexpireat" => Data(hash_expiry::hpexpireat),
+        "hpexpiretime" => Data(hash_expiry::hpexpiretime),
+        "hpttl" => Data(hash_expiry::hpttl),
+        "httl" => Data(hash_expiry::httl),
         // lists
         "blmove" => Data(list::blmove),
         "blmpop" => Data(list::blmpop),
@@ -145,6 +157,30 @@ pub fn of(name: &str) -> Handler {
         "georadiusbymember_ro" => Data(geo::georadiusbymember_ro),
         "geosearch" => Data(geo::geosearch),
         "geosearchstore" => Data(geo::geosearchstore),
+        // streams
+        "xack" => Data(stream::groups::xack),
+        "xadd" => Data(stream::add::xadd),
+        "xautoclaim" => Data(stream::claim::xautoclaim),
+        "xclaim" => Data(stream::claim::xclaim),
+        "xdel" => Data(stream::add::xdel),
+        "xgroup|create" => Data(stream::groups::create),
+        "xgroup|createconsumer" => Data(stream::groups::createconsumer),
+        "xgroup|delconsumer" => Data(stream::groups::delconsumer),
+        "xgroup|destroy" => Data(stream::groups::destroy),
+        "xgroup|help" => Data(stream::groups::help),
+        "xgroup|setid" => Data(stream::groups::setid),
+        "xinfo|consumers" => Data(stream::info::consumers),
+        "xinfo|groups" => Data(stream::info::groups),
+        "xinfo|help" => Data(stream::info::help),
+        "xinfo|stream" => Data(stream::info::stream),
+        "xlen" => Data(stream::add::xlen),
+        "xpending" => Data(stream::claim::xpending),
+        "xrange" => Data(stream::read::xrange),
+        "xread" => Data(stream::read::xread),
+        "xreadgroup" => Data(stream::read::xreadgroup),
+        "xrevrange" => Data(stream::read::xrevrange),
+        "xsetid" => Data(stream::add::xsetid),
+        "xtrim" => Data(stream::add::xtrim),
         // keys of any type
         "copy" => Data(generic::copy),
         "dbsize" => Data(generic::dbsize),
@@ -156,9 +192,12 @@ pub fn of(name: &str) -> Handler {
         "flushall" => Data(generic::flushall),
         "flushdb" => Data(generic::flushdb),
         "keys" => Data(generic::keys),
+        "memory|help" => Data(help::memory),
+        "memory|usage" => Data(memory::usage),
         "move" => Data(generic::move_to_db),
         "object|encoding" => Data(generic::object_encoding),
         "object|freq" => Data(generic::object_freq),
+        "object|help" => Data(help::object),
         "object|idletime" => Data(generic::object_idletime),
         "object|refcount" => Data(generic::object_refcount),
         "persist" => Data(expiry::persist),
@@ -169,6 +208,8 @@ pub fn of(name: &str) -> Handler {
         "randomkey" => Data(generic::randomkey),
         "rename" => Data(generic::rename),
         "renamenx" => Data(generic::renamenx),
+        "sort" => Data(sort::sort),
+        "sort_ro" => Data(sort::sort_ro),
         "touch" => Data(generic::touch),
         "ttl" => Data(expiry::ttl),
         "type" => Data(generic::kind),

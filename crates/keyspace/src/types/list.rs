@@ -11,7 +11,7 @@ use store::Direction;
 use types::{IndexId, ValueRef};
 
 use crate::call::{Call, is_word};
-use crate::failure::{Failure, InVain, Outcome, Wanted, no_such_key, syntax};
+use crate::failure::{Failure, InVain, Outcome, Turn, Wanted, no_such_key, syntax};
 use crate::head::Kind;
 use crate::tables::{Db, Part};
 use crate::types::generic::counted_keys;
@@ -175,6 +175,34 @@ impl Call<'_, '_> {
     fn list(&self, key: &[u8]) -> Outcome<Option<List>> {
         Ok(self.work.collection(&self.db, key, Kind::List)?.map(List::of))
     }
+}
+
+/// All elements of a list.
+pub fn values_of(call: &Call, key: &[u8]) -> Outcome<Vec<Vec<u8>>> {
+    match call.list(key)? {
+        Some(list) => list.values(call.work, &call.db, 0, list.len() - 1),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Makes a key the list of these values.
+pub fn store(call: &mut Call, key: &[u8], values: &[Vec<u8>], event: &'static str) -> Outcome {
+    let db = call.db.clone();
+    let existed = call.work.remove(&db, key)?;
+    if values.is_empty() {
+        if existed {
+            call.note(Class::Generic, "del", key);
+        }
+        return Ok(());
+    }
+    let mut list = List::of(call.work.collection_to_fill(&db, key, Kind::List)?);
+    for value in values {
+        governor::tick()?;
+        list.push(call.work, &db, End::Right, value)?;
+    }
+    list.save(call.work, &db, key)?;
+    call.note(Class::List, event, key);
+    Ok(())
 }
 
 fn push(call: &mut Call, end: End, only_existing: bool) -> Outcome {
@@ -573,6 +601,7 @@ pub fn block(call: &mut Call, keys: &[&[u8]], timeout: Option<Duration>, at_once
             timeout,
             in_vain: InVain::NullArray,
             fixed: Vec::new(),
+            turn: Turn::First,
         }));
     }
     match at_once {

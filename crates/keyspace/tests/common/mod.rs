@@ -98,28 +98,29 @@ pub struct Client {
 
 impl Client {
     pub fn send(&mut self, words: &[&[u8]]) -> Answer {
-        let mut reply = Reply::new(self.session.protocol);
-        self.session.run(&[words.to_vec()], &BlockingHost, &mut reply);
-        let (answer, len) = Answer::read(&reply.bytes).expect("a whole reply");
-        assert_eq!(len, reply.bytes.len(), "more than one reply to {words:?}");
-        answer
+        self.send_all(&[words.iter().map(|word| word.to_vec()).collect()])
     }
 
     /// Sends all lines at once. The last reply.
     pub fn pipeline(&mut self, lines: impl IntoIterator<Item = String>) -> String {
         let requests: Vec<Vec<Vec<u8>>> = lines.into_iter().map(|line| words(&line)).collect();
+        self.send_all(&requests).to_string()
+    }
+
+    pub fn send_all(&mut self, requests: &[Vec<Vec<u8>>]) -> Answer {
         let requests: Vec<Vec<&[u8]>> = requests
             .iter()
             .map(|words| words.iter().map(Vec::as_slice).collect())
             .collect();
         let mut reply = Reply::new(self.session.protocol);
         self.session.run(&requests, &BlockingHost, &mut reply);
-        let (mut at, mut last) = (0, String::new());
-        while let Some((answer, len)) = Answer::read(&reply.bytes[at..]).filter(|_| at < reply.bytes.len()) {
-            last = answer.to_string();
+        let (mut at, mut last) = (0, None);
+        while let Some((answer, len)) = Answer::read(&reply.bytes[at..]) {
+            last = Some(answer);
             at += len;
         }
-        last
+        assert_eq!(at, reply.bytes.len(), "a whole reply to each command");
+        last.expect("a reply")
     }
 
     /// The reply to a line, as text.
@@ -312,7 +313,7 @@ pub fn run_script(path: &std::path::Path) {
         let mut expected = String::new();
         while let Some(line) = lines.next_if(|line| {
             !line.is_empty()
-                && !line.starts_with('#')
+                && !["#", "wait ", "protocol "].iter().any(|other| line.starts_with(other))
                 && line.split_once("> ").is_none_or(|(how, _)| !is_directive(how))
         }) {
             expected.push_str(line);
@@ -367,7 +368,8 @@ impl Script {
         redis.send(words)
     }
 
-    fn ask_ours(&mut self, client: &str, words: &[Vec<u8>]) -> Answer {
+    /// The last reply to several commands.
+    fn ask_ours(&mut self, client: &str, commands: &[Vec<Vec<u8>>]) -> Answer {
         let (database, protocol) = (&self.database, self.protocol);
         let client = self.clients.entry(client.to_owned()).or_insert_with(|| {
             let mut client = database.client();
@@ -376,7 +378,7 @@ impl Script {
             }
             client
         });
-        client.send(&words.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        client.send_all(commands)
     }
 
     fn step(&mut self, how: &str, line: &str, expected: &str) {
@@ -389,7 +391,7 @@ impl Script {
             Some((from, to)) => (from.parse().expect("a number"), to.parse().expect("a number")),
             None => (0, 0),
         };
-        let mut shown = String::new();
+        let (mut shown, mut ahead) = (String::new(), Vec::new());
         for i in from..=to {
             let words: Vec<Vec<u8>> = words(line).iter().map(|word| self.substitute(word, i)).collect();
             let change = |answer: Answer| match how {
@@ -404,7 +406,15 @@ impl Script {
             };
             let ours = match how {
                 "redis" => None,
-                _ => Some(change(self.ask_ours(client, &words))),
+                // All of them at once.
+                _ if i < to => {
+                    ahead.push(words);
+                    continue;
+                }
+                _ => {
+                    ahead.push(words);
+                    Some(change(self.ask_ours(client, &ahead)))
+                }
             };
             if matches!(how, "redis" | "ours") {
                 let answer = theirs.as_ref().or(ours.as_ref());

@@ -45,7 +45,7 @@ impl Aggregate {
 }
 
 /// The members of a set or a sorted set, those of sets with score 1.
-fn scored_members(call: &Call, key: &[u8]) -> Outcome<Vec<Scored>> {
+pub fn scored_members(call: &Call, key: &[u8]) -> Outcome<Vec<Scored>> {
     match call.work.kind(&call.db, key) {
         None => Ok(Vec::new()),
         Some(Kind::SortedSet) => {
