@@ -124,14 +124,14 @@ fn count(bytes: &[u8], range: &Range<u64>) -> Outcome<i64> {
 }
 
 pub fn bitcount(call: &mut Call) -> Outcome {
+    // The key is looked for before its arguments.
+    if call.with_string(call.args[1], |_| ())?.is_none() {
+        call.reply.integer(0);
+        return Ok(());
+    }
     let limits = match call.args {
         [_, _] => None,
         [_, _, _, _] | [_, _, _, _, _] => Some((call.integer(2)?, call.integer(3)?)),
-        // Redis 7.0 looks for the key first.
-        _ if call.string(call.args[1])?.is_none() => {
-            call.reply.integer(0);
-            return Ok(());
-        }
         _ => return Err(syntax()),
     };
     let in_bits = is_in_bits(call.args.get(4))?;
@@ -176,6 +176,10 @@ pub fn bitpos(call: &mut Call) -> Outcome {
         bit @ 0..=1 => bit == 1,
         _ => return Err(Failure::reply("ERR The bit argument must be 1 or 0.")),
     };
+    if call.with_string(call.args[1], |_| ())?.is_none() {
+        call.reply.integer(if wanted { -1 } else { 0 });
+        return Ok(());
+    }
     if call.args.len() > 6 {
         return Err(syntax());
     }
@@ -198,8 +202,7 @@ pub fn bitpos(call: &mut Call) -> Outcome {
             None => -1,
         })
     })?;
-    let missing = if wanted { -1 } else { 0 };
-    call.reply.integer(found.transpose()?.unwrap_or(missing));
+    call.reply.integer(found.transpose()?.unwrap_or(-1));
     Ok(())
 }
 

@@ -98,7 +98,11 @@ fn set_options(call: &Call, from: usize, is_set: bool) -> Outcome<SetOptions> {
         }
     }
     if let Some((unit, value)) = expiry {
-        found.expires_at = Some(expiry::positive(value, unit, call.work.now_ms, command)?);
+        // GETEX has nothing to say of a key that is not there.
+        let is_wanted = is_set || call.work.kind(&call.db, call.args[1]).is_some();
+        if is_wanted {
+            found.expires_at = Some(expiry::positive(value, unit, call.work.now_ms, command)?);
+        }
     }
     Ok(found)
 }
