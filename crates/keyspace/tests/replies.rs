@@ -16,6 +16,7 @@ macro_rules! scripts {
 
 scripts!(
     bitmaps,
+    dump,
     geo,
     hash_expiry,
     hyperloglog,

@@ -5,7 +5,7 @@ use crate::expiry;
 use crate::server;
 use crate::session::{multi, pubsub};
 use crate::types::{
-    bitfield, bitmap, generic, geo, hash, hash_expiry, help, hyperloglog, list, memory, scan, set, sort, stream,
+    bitfield, bitmap, dump, generic, geo, hash, hash_expiry, help, hyperloglog, list, memory, scan, set, sort, stream,
     string, zset,
 };
 
@@ -185,6 +185,7 @@ pub fn of(name: &str) -> Handler {
         "copy" => Data(generic::copy),
         "dbsize" => Data(generic::dbsize),
         "del" | "unlink" => Data(generic::del),
+        "dump" => Data(dump::dump),
         "exists" => Data(generic::exists),
         "expire" => Data(expiry::expire),
         "expireat" => Data(expiry::expireat),
@@ -208,6 +209,7 @@ pub fn of(name: &str) -> Handler {
         "randomkey" => Data(generic::randomkey),
         "rename" => Data(generic::rename),
         "renamenx" => Data(generic::renamenx),
+        "restore" | "restore-asking" => Data(dump::restore),
         "sort" => Data(sort::sort),
         "sort_ro" => Data(sort::sort_ro),
         "touch" => Data(generic::touch),

@@ -2,6 +2,7 @@
 
 pub mod bitfield;
 pub mod bitmap;
+pub mod dump;
 pub mod generic;
 pub mod geo;
 pub mod geohash;
