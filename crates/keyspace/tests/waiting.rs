@@ -1,5 +1,7 @@
 //! Commands that wait for streams.
 
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
 mod common;
 
 use std::sync::Arc;

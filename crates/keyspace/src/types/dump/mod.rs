@@ -153,10 +153,10 @@ fn read(call: &Call, key: &[u8]) -> Outcome<Option<Value>> {
         Kind::String => Value::String(call.string(key)?.unwrap_or_default()),
         Kind::List => Value::List(list::values_of(call, key)?),
         Kind::Set => {
-            let members = zset::scored_members(call, key)?;
+            let members = zset::several::scored_members(call, key)?;
             Value::Set(members.into_iter().map(|(member, _)| member).collect())
         }
-        Kind::SortedSet => Value::SortedSet(zset::scored_members(call, key)?),
+        Kind::SortedSet => Value::SortedSet(zset::several::scored_members(call, key)?),
         Kind::Hash => match call.hash(key)? {
             Some(hash) => Value::Hash(fields(call, hash.id)?),
             None => return Ok(None),
