@@ -480,8 +480,12 @@ struct Place {
 /// The longest common subsequence, as pieces from the beginning on.
 fn common(a: &[u8], b: &[u8]) -> Outcome<Vec<Place>> {
     let width = b.len() + 1;
-    let cells = (a.len() + 1).checked_mul(width).filter(|&cells| cells <= 1 << 30);
-    let cells = cells.ok_or_else(|| Failure::reply("ERR String too long for LCS"))?;
+    let cells = (a.len() + 1)
+        .checked_mul(width)
+        .filter(|&cells| cells <= STRING_MAX / size_of::<u32>());
+    let cells = cells.ok_or_else(|| {
+        Failure::reply("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")
+    })?;
     let mut longest: Vec<u32> = Vec::new();
     governor::ensure(cells * size_of::<u32>())?;
     longest.resize(cells, 0);
