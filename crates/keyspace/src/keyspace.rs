@@ -16,6 +16,7 @@ use crate::cursors::Cursors;
 use crate::failure::{Failure, Outcome};
 use crate::hub::{Called, Hub};
 use crate::notify;
+use crate::slowlog::Slowlog;
 use crate::tables::{self, DATABASES, Db};
 use crate::work::Event;
 
@@ -29,6 +30,7 @@ pub struct Keyspace {
     next_id: AtomicU64,
     pub hub: Hub,
     pub clients: Clients,
+    pub slowlog: Slowlog,
     pub cursors: Cursors,
 }
 
@@ -43,6 +45,7 @@ impl Keyspace {
             next_id: AtomicU64::new(first_id),
             hub: Hub::default(),
             clients: Clients::default(),
+            slowlog: Slowlog::default(),
             cursors: Cursors::default(),
         })
     }

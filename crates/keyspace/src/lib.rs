@@ -27,6 +27,7 @@ mod notify;
 pub mod purge;
 mod server;
 pub mod session;
+mod slowlog;
 pub mod tables;
 mod types;
 pub mod work;

@@ -161,29 +161,38 @@ impl Session {
 
     /// Runs requests in their order. Their answers are appended.
     pub fn run(&mut self, requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
+        let mut begun = Instant::now();
         let mut at = 0;
         while at < requests.len() && !self.ends {
             reply.protocol = self.protocol;
             let group = self.group(&requests[at..]);
-            let shares = group.iter().any(Meant::shares);
-            match group.len() {
-                0 => {
-                    self.run_one(&requests[at], host, reply);
-                    at += 1;
-                }
-                len if shares => {
-                    self.run_with_others(&group, &requests[at..at + len], host, reply);
-                    at += len;
-                }
-                1 => {
-                    self.run_one(&requests[at], host, reply);
-                    at += 1;
-                }
-                len => {
-                    self.run_group(&group, &requests[at..at + len], host, reply);
-                    at += len;
-                }
+            let len = group.len().max(1);
+            let now = &requests[at..at + len];
+            match group.iter().any(Meant::shares) {
+                true => self.run_with_others(&group, now, host, reply),
+                false if len == 1 => self.run_one(&now[0], host, reply),
+                false => self.run_group(&group, now, host, reply),
             }
+            at += len;
+            let ended = Instant::now();
+            self.note_slow(&now[0], ended - begun);
+            begun = ended;
+        }
+    }
+
+    /// Keeps a command, or the first of several that ran as one, if that took long.
+    fn note_slow(&self, args: &[&[u8]], took: Duration) {
+        let slowlog = &self.keyspace.slowlog;
+        if !slowlog.is_slow(took) {
+            return;
+        }
+        // How long one waits for others is not its own time.
+        let waits = Commands::get()
+            .find(args[0])
+            .is_some_and(|command| command.flags.blocks);
+        if !waits {
+            let at = self.keyspace.now_ms() / 1000;
+            slowlog.add(args, took, at, &self.client.address, self.client.name());
         }
     }
 

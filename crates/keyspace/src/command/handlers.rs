@@ -273,7 +273,7 @@ pub fn of(name: &str) -> Handler {
         "latency|reset" => Session(server::watching::latency_reset),
         "slowlog|get" => Session(server::watching::slowlog_get),
         "slowlog|len" => Session(server::watching::slowlog_len),
-        "slowlog|reset" => Session(server::ok),
+        "slowlog|reset" => Session(server::watching::slowlog_reset),
         "lastsave" => Session(server::lastsave),
         "ping" => Session(server::ping),
         "quit" => Session(server::quit),

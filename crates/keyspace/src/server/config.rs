@@ -23,6 +23,11 @@ fn parameters(call: &SessionCall) -> Vec<(&'static str, String)> {
         ),
         ("proto-max-bulk-len", redis_wire::request::BULK_MAX.to_string()),
         ("save", String::new()),
+        (
+            "slowlog-log-slower-than",
+            call.session.keyspace.slowlog.threshold_micros().to_string(),
+        ),
+        ("slowlog-max-len", call.session.keyspace.slowlog.len_max().to_string()),
         ("timeout", "0".into()),
     ]
 }
@@ -45,6 +50,9 @@ pub fn get(call: &mut SessionCall) -> Outcome {
     }
     Ok(())
 }
+
+/// The most commands that the slow log keeps: 4 kB each.
+const SLOWLOG_LEN_MAX: i64 = 10_000;
 
 /// Parameters that clients set which nobody here asks for: each decides how Redis packs values, or how it writes files.
 const WITHOUT_MEANING: &[&str] = &[
@@ -79,8 +87,6 @@ const WITHOUT_MEANING: &[&str] = &[
     "hz",
     "dynamic-hz",
     "list-max-listpack-size",
-    "slowlog-log-slower-than",
-    "slowlog-max-len",
     "latency-monitor-threshold",
     "lua-time-limit",
     "busy-reply-threshold",
@@ -102,6 +108,18 @@ pub fn set(call: &mut SessionCall) -> Outcome {
             })?;
             call.session.keyspace.hub.set_notified(bits);
             continue;
+        }
+        let number = redis_wire::number::parse_i64(pair[1]);
+        match (name.as_str(), number) {
+            ("slowlog-log-slower-than", Some(micros)) => {
+                call.session.keyspace.slowlog.set_threshold_micros(micros);
+                continue;
+            }
+            ("slowlog-max-len", Some(len @ 0..=SLOWLOG_LEN_MAX)) => {
+                call.session.keyspace.slowlog.set_len_max(len as usize);
+                continue;
+            }
+            _ => {}
         }
         if WITHOUT_MEANING.contains(&name.as_str()) {
             continue;

@@ -10,17 +10,42 @@ use crate::call::is_word;
 use crate::failure::{Failure, Outcome, not_float};
 use crate::session::SessionCall;
 
-/// Nothing is kept here: the slow query log has what takes long.
 pub fn slowlog_get(call: &mut SessionCall) -> Outcome {
-    call.reply.array(0);
+    let most = match call.args.get(2) {
+        None => 10,
+        Some(count) => match redis_wire::number::parse_i64(count) {
+            Some(-1) => usize::MAX,
+            Some(count) if count >= 0 => usize::try_from(count).unwrap_or(usize::MAX),
+            _ => return Err(Failure::reply("ERR count should be greater than or equal to -1")),
+        },
+    };
+    let entries = call.session.keyspace.slowlog.newest(most);
+    call.reply.array(entries.len());
+    for entry in entries {
+        call.reply.array(6);
+        call.reply.integer(entry.id as i64);
+        call.reply.integer(entry.at);
+        call.reply.integer(entry.micros as i64);
+        call.reply.array(entry.args.len());
+        entry.args.iter().for_each(|arg| call.reply.bulk(arg));
+        call.reply.bulk(entry.address.as_bytes());
+        call.reply.bulk(&entry.name);
+    }
     Ok(())
 }
 
 pub fn slowlog_len(call: &mut SessionCall) -> Outcome {
-    call.reply.integer(0);
+    call.reply.integer(call.session.keyspace.slowlog.len() as i64);
     Ok(())
 }
 
+pub fn slowlog_reset(call: &mut SessionCall) -> Outcome {
+    call.session.keyspace.slowlog.clear();
+    call.reply.ok();
+    Ok(())
+}
+
+/// No events are sampled here.
 pub fn latency_none(call: &mut SessionCall) -> Outcome {
     call.reply.array(0);
     Ok(())
