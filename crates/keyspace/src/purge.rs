@@ -35,6 +35,8 @@ pub struct Purge {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Looked {
     pub keys: usize,
+    /// Of these, such as expire at all.
+    pub expiring: usize,
     pub expired: usize,
 }
 
@@ -43,14 +45,18 @@ impl Purge {
     pub fn look(&mut self, keyspace: &Arc<Keyspace>, host: &dyn Host) -> Outcome<Looked> {
         let Some(db) = keyspace.existing_db(self.db)? else {
             self.next_db();
-            return Ok(Looked { keys: 0, expired: 0 });
+            return Ok(Looked {
+                keys: 0,
+                expiring: 0,
+                expired: 0,
+            });
         };
         let mut cursor = self
             .at
             .take()
             .unwrap_or_else(|| Cursor::new(KeyRange::all(), Direction::Forward));
         let now_ms = keyspace.now_ms();
-        let (mut keys, mut expired) = (0, Vec::new());
+        let (mut keys, mut expiring, mut expired) = (0, 0, Vec::new());
         let table = db.table(Part::Keys);
         let snapshot = table.rows.snapshot();
         table
@@ -59,6 +65,7 @@ impl Purge {
                 keys += 1;
                 let layout = table.layout();
                 let expires_at = HeadRef::read(layout, entry.row()).and_then(|head| head.expires_at);
+                expiring += usize::from(expires_at.is_some());
                 if expires_at.is_some_and(|at| at <= now_ms) {
                     expired.push(key_in(layout, entry.row()).to_vec());
                 }
@@ -75,6 +82,7 @@ impl Purge {
         }
         Ok(Looked {
             keys,
+            expiring,
             expired: expired.len(),
         })
     }

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 /// Between two looks at a part of the keys.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Where there is nothing to look at.
+/// Where there is nothing to look at, or nothing that expires.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// Removes keys that have expired, for as long as the node runs.
@@ -36,7 +36,7 @@ pub async fn keep_time(keyspace: Arc<Keyspace>, shard: Arc<Shard>, loops: Loops)
             let Ok((back, looked)) = done.await else { return };
             purge = back;
             wait = match looked {
-                Ok(Looked { keys, expired }) if expired * 10 > keys => Duration::ZERO,
+                Ok(Looked { keys, expired, .. }) if expired * 10 > keys => Duration::ZERO,
                 Ok(Looked { keys: 0, .. }) => {
                     // All databases are empty.
                     empty_looks += 1;
@@ -46,6 +46,7 @@ pub async fn keep_time(keyspace: Arc<Keyspace>, shard: Arc<Shard>, loops: Loops)
                         IDLE
                     }
                 }
+                Ok(Looked { expiring: 0, .. }) => IDLE,
                 Ok(_) => LOOK_EVERY,
                 Err(failure) => {
                     tracing::warn!(reason = %failure.text(), "expired keys cannot be removed");
