@@ -27,7 +27,7 @@ LIES = {
     "infinity in other letters": Lie(rb"\r\ninf\r\n", b"\r\nInf\r\n", in_answers=True, types=["zset"]),
     "SETRANGE one byte off": Lie(rb"(\r\nSETRANGE\r\n\$\d+\r\n.{1,5}\r\n)\$1\r\n5\r\n", rb"\1$1\r\n4\r\n", types=["string"]),
     "INCR adds two": Lie(rb"\$4\r\nINCR\r\n\$2\r\n(..)\r\n", rb"$6\r\nINCRBY\r\n$2\r\n\1\r\n$1\r\n2\r\n", types=["string"]),
-    "BITCOUNT by bit for by byte": Lie(rb"\$4\r\nBYTE\r\n", b"$3\r\nBIT\r\n", types=["bitmap"]),
+    "BITOP OR works as AND": Lie(rb"\$2\r\nOR\r\n", b"$3\r\nAND\r\n", types=["bitmap"]),
     "a consumer's entries are gone after XACK of another": Lie(rb"\r\nXACK\r\n(\$\d+\r\n..\r\n\$2\r\n)g2", rb"\r\nXACK\r\n\1g1", types=["stream"]),
     "WATCH is forgotten": Lie(rb"\$5\r\nWATCH\r\n", b"$5\r\nTOUCH\r\n", types=["transactions", "string"]),
     "a message is lost": Lie(rb"\r\nPUBLISH\r\n\$2\r\nc1", b"\r\nPUBLISH\r\n$2\r\nc9", types=["pubsub"]),

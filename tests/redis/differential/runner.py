@@ -386,12 +386,12 @@ class Pair:
             differences = self.step(number, step, steps)
             if not differences and (number + 1) % dump_every and number + 1 < len(steps):
                 continue
-            apart = self.apart(number, step)
+            apart = self.apart(number, known)
             fresh = [difference for difference in differences if not known(difference.signature)]
             found += fresh
             if apart:
                 # A reply that told of it says more than the keyspace does.
-                return found + ([apart] if not differences and not known(apart.signature) else [])
+                return found + ([apart] if not differences else [])
             if fresh and any("silent" in difference.signature for difference in fresh):
                 return found
         return found
@@ -449,21 +449,29 @@ class Pair:
                                               (oracle + [("no", b"more")])[at], (other + [("no", b"more")])[at]))
         return differences
 
-    def apart(self, number, step):
-        """The first key that differs, once those that live for a millisecond are gone."""
+    def apart(self, number, known):
+        """The first key that differs in a way that is not known, once those that live for a millisecond are gone."""
         time.sleep(0.006)
         oracle, other = (side.keyspace() for side in self.sides)
         for key in sorted(set(oracle) | set(other)):
             one, two = oracle.get(key), other.get(key)
-            if one != two:
-                command = (f"key of database {key[0]}".encode(), key[1])
-                one, two = one or (("missing", b""),), two or (("missing", b""),)
-                one, two = next((a, b) for a, b in zip(one, two) if a != b)
-                found = difference(number, command, "keyspace", one, two)
-                last = names(step.commands[0])[0] if step.commands else step.kind
-                found.signature = f"keyspace after {last}: {found.signature.partition(': ')[2]}"
+            if one == two:
+                continue
+            of_type = kind_of_key(one or two)
+            one, two = one or (("missing", b""),), two or (("missing", b""),)
+            one, two = next((a, b) for a, b in zip(one, two) if a != b)
+            found = difference(number, (f"key of database {key[0]}".encode(), key[1]), "keyspace", one, two)
+            found.signature = f"keyspace {of_type}: {outline(one)} <> {outline(two)}"
+            if not known(found.signature):
                 return found
         return None
+
+
+def kind_of_key(entry):
+    (_, type), _, held = entry
+    if type == b"string" and isinstance(held[1], bytes) and held[1].startswith(b"HYLL"):
+        return "hyperloglog"
+    return type.decode()
 
 
 def differing(number, oracle, other):
