@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -88,7 +89,7 @@ def run_unit(folder, unit, server, options):
     host, port = server
     tags = TAGS + ([] if options.slow else ["-slow"])
     command = ["tclsh", "tests/test_helper.tcl", "--host", host, "--port", str(port), "--single", unit, "--tags", " ".join(tags), "--ignore-encoding",
-               "--ignore-digest", "--durable", "--clients", "1", *(["--singledb"] if options.singledb else [])]
+               "--ignore-digest", "--durable", "--clients", "1", "--baseport", str(random.randrange(20, 60) * 500), *(["--singledb"] if options.singledb else [])]
     log = FOLDER / "logs" / f"{unit.replace('/', '-')}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as output:
@@ -126,6 +127,8 @@ def judged(text, ended):
     if not ended:
         last = re.findall(r"^\[ok\]: (.*?) \(", text, re.MULTILINE)
         failures.append(f"did not end in time; the last test that passed: {last[-1] if last else 'none'}")
+    if not passed and not failures and not skipped and not re.search(r"^Ignored|All tests passed", text, re.MULTILINE):
+        failures.append("did not begin: " + (text.strip().splitlines() or ["no output"])[-1])
     return {"passed": passed, "failed": len(failures), "skipped": skipped, "failures": failures}
 
 
