@@ -131,6 +131,14 @@ async fn suite(address: &str, version: RespVersion, name: &str, count: &mut Coun
             let mut messages = subscriber.message_rx();
             subscriber.subscribe("c").await?;
             subscriber.psubscribe("n.*").await?;
+            // fred does not wait for the server's word.
+            while c
+                .custom::<i64, String>(fred::cmd!("PUBSUB"), vec!["NUMPAT".to_owned()])
+                .await?
+                == 0
+            {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
             equal(c.publish::<i64, _, _>("c", "one").await?, 1)?;
             equal(c.publish::<i64, _, _>("n.x", "two").await?, 1)?;
             let (one, two) = (messages.recv().await?, messages.recv().await?);
