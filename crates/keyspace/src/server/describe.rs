@@ -46,7 +46,7 @@ pub fn list(call: &mut SessionCall) -> Outcome {
         },
         _ => return Err(syntax()),
     };
-    call.reply.set(filtered.len());
+    call.reply.array(filtered.len());
     filtered
         .iter()
         .for_each(|command| call.reply.bulk(command.name().as_bytes()));

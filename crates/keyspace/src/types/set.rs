@@ -113,9 +113,12 @@ pub fn srem(call: &mut Call) -> Outcome {
 pub fn smove(call: &mut Call) -> Outcome {
     let (from, to, member) = (call.arg(1), call.arg(2), call.arg(3));
     let db = call.db.clone();
-    let source = call.set(from)?;
+    let Some(source) = call.set(from)? else {
+        call.reply.integer(0);
+        return Ok(());
+    };
     let target = call.set(to)?;
-    let Some(mut source) = source.filter(|set| has(call.work, &db, set.id, member)) else {
+    let Some(mut source) = Some(source).filter(|set| has(call.work, &db, set.id, member)) else {
         call.reply.integer(0);
         return Ok(());
     };
