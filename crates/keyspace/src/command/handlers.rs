@@ -283,6 +283,8 @@ pub fn of(name: &str) -> Handler {
         "select" => Session(server::select),
         "time" => Session(server::time),
         "wait" => Session(server::wait),
+        "waitaof" => Session(server::waitaof),
+        help if help.ends_with("|help") => Session(server::describe::help),
         _ => Nobody,
     }
 }

@@ -3,7 +3,7 @@
 use redis_wire::Reply;
 
 use crate::call::is_word;
-use crate::command::{Argument, BeginSearch, Command, Commands, FindKeys, KeySpec};
+use crate::command::{Argument, BeginSearch, Command, Commands, FindKeys, Handler, KeySpec};
 use crate::failure::{Failure, Outcome, syntax};
 use crate::glob::Glob;
 use crate::session::SessionCall;
@@ -252,5 +252,27 @@ pub fn getkeys(call: &mut SessionCall) -> Outcome {
     }
     call.reply.array(keys.len());
     keys.iter().for_each(|(at, _)| call.reply.bulk(args[*at]));
+    Ok(())
+}
+
+/// The subcommands of a command (CLIENT HELP): those that somebody runs.
+pub fn help(call: &mut SessionCall) -> Outcome {
+    let Some(command) = Commands::get().find(call.args[0]) else {
+        return Err(syntax());
+    };
+    let name = command.name().to_ascii_uppercase();
+    let mut lines = vec![format!(
+        "{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"
+    )];
+    let known = command
+        .subcommands
+        .iter()
+        .filter(|subcommand| !matches!(subcommand.handler, Handler::Nobody));
+    lines.extend(known.filter_map(|subcommand| {
+        let name = subcommand.name().rsplit('|').next()?;
+        Some(name.to_ascii_uppercase())
+    }));
+    call.reply.array(lines.len());
+    lines.iter().for_each(|line| call.reply.simple(line));
     Ok(())
 }

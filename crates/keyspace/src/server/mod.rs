@@ -108,6 +108,24 @@ pub fn wait(call: &mut SessionCall) -> Outcome {
     Ok(())
 }
 
+/// How many disks have all that was answered: this one, and those of a majority of the others.
+pub fn waitaof(call: &mut SessionCall) -> Outcome {
+    let number = |arg: &[u8]| redis_wire::number::parse_i64(arg).ok_or_else(not_integer);
+    let (local, replicas) = (number(call.args[1])?, number(call.args[2])?);
+    let timeout = number(call.args[3])?;
+    if !(0..=1).contains(&local) || replicas < 0 {
+        return Err(Failure::reply("ERR value is out of range, must be positive"));
+    }
+    if timeout < 0 {
+        return Err(Failure::reply("ERR timeout is negative"));
+    }
+    let nodes = call.session.keyspace.engine().participant().nodes().len();
+    call.reply.array(2);
+    call.reply.integer(1);
+    call.reply.integer((nodes / 2) as i64);
+    Ok(())
+}
+
 // --- logging in ---
 
 pub fn auth(call: &mut SessionCall) -> Outcome {
