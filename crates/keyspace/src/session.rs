@@ -122,11 +122,19 @@ enum Meant {
 }
 
 impl Meant {
-    /// Whether it writes, and may do so in a transaction with others.
-    fn shares(&self) -> bool {
-        matches!(self, Meant::Data { command, .. } if command.shares)
+    /// None where it may not run in a transaction with others. What takes long is not done in their time.
+    fn as_member(&self) -> Option<Member> {
+        match self {
+            Meant::Data { command, run } if !command.flags.blocks && (!command.flags.writes || command.shares) => {
+                Some((command, *run))
+            }
+            _ => None,
+        }
     }
 }
+
+/// A command that runs in a transaction with others.
+type Member = (&'static Command, Run);
 
 impl Session {
     pub fn new(
@@ -162,21 +170,21 @@ impl Session {
     /// Runs requests in their order. Their answers are appended.
     pub fn run(&mut self, requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
         let mut begun = Instant::now();
-        let mut at = 0;
-        while at < requests.len() && !self.ends {
+        let mut rest = requests;
+        while let Some((first, later)) = rest.split_first()
+            && !self.ends
+        {
             reply.protocol = self.protocol;
-            let group = self.group(&requests[at..]);
-            let len = group.len().max(1);
-            let now = &requests[at..at + len];
-            match group.iter().any(Meant::shares) {
-                true => self.run_with_others(&group, now, host, reply),
-                false if len == 1 => self.run_one(&now[0], host, reply),
+            let meant = self.meant(first);
+            let group = self.group_of(&meant, later);
+            let (now, then) = rest.split_at(group.len().max(1));
+            match group.is_empty() {
+                true => self.run_meant(meant, first, host, reply),
                 false => self.run_group(&group, now, host, reply),
             }
-            at += len;
             let ended = Instant::now();
-            self.note_slow(&now[0], ended - begun);
-            begun = ended;
+            self.note_slow(first, ended - begun);
+            (begun, rest) = (ended, then);
         }
     }
 
@@ -196,50 +204,26 @@ impl Session {
         }
     }
 
-    /// The first requests, as far as they can share a transaction.
-    fn group(&mut self, requests: &[Request<'_>]) -> Vec<Meant> {
-        let mut group = Vec::new();
+    /// A request and those behind it that share a transaction. None where it has to run alone.
+    fn group_of(&mut self, first: &Meant, later: &[Request<'_>]) -> Vec<Member> {
+        let Some(first) = first.as_member() else {
+            return Vec::new();
+        };
         if self.queue.is_some() || self.reply_mode != ReplyMode::On {
-            return group;
+            return Vec::new();
         }
-        for request in requests {
-            match self.meant(request) {
-                Meant::Data { command, run } if !command.flags.blocks => {
-                    // What takes long is not done in others' time.
-                    let is_quick = !command.flags.writes || command.shares;
-                    if !is_quick && !group.is_empty() {
-                        break;
-                    }
-                    group.push(Meant::Data { command, run });
-                    if !is_quick {
-                        break;
-                    }
-                }
-                _ => break,
+        let mut group = vec![first];
+        for request in later {
+            match self.meant(request).as_member() {
+                Some(member) => group.push(member),
+                None => break,
             }
+        }
+        // One that reads has nothing to gain from others.
+        if group.len() == 1 && !first.0.shares {
+            group.clear();
         }
         group
-    }
-
-    /// Runs commands some of which write, in a transaction with those that others send at the same time.
-    fn run_with_others(&mut self, group: &[Meant], requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
-        if self.wait_while_paused(group, host).is_err() {
-            return;
-        }
-        self.begin_statement();
-        let mut submission = Submission::new(self.keyspace.clone(), self.db, self.protocol, self.durability);
-        for (meant, args) in group.iter().zip(requests) {
-            let Meant::Data { command, run } = meant else { continue };
-            submission.add(*run, args);
-            if command.flags.writes {
-                command.each_key(args, |at| submission.lock(at));
-            }
-        }
-        if !batch::run(submission, host, reply) {
-            for request in requests {
-                self.run_one(request, host, reply);
-            }
-        }
     }
 
     /// Who runs a request; an error where nobody may, or can.
@@ -259,8 +243,6 @@ impl Session {
     fn look_up(&mut self, args: &[&[u8]]) -> Outcome<&'static Command> {
         let name = args.first().copied().unwrap_or_default();
         let Some(command) = Commands::get().find(name) else {
-            // What a browser sends that somebody has lured here.
-            self.ends |= name.eq_ignore_ascii_case(b"host:") || name.eq_ignore_ascii_case(b"post");
             return Err(unknown_command(args));
         };
         let Some(meant) = command.meant_by(args) else {
@@ -319,57 +301,59 @@ impl Session {
 
     // --- several at once ---
 
-    /// Of several commands, the first and the last say what the client does. Err: the connection ends.
-    fn wait_while_paused(&self, group: &[Meant], host: &dyn Host) -> Outcome {
-        let writes = |meant: &&Meant| matches!(meant, Meant::Data { command, .. } if command.flags.writes);
-        let shown = group.iter().find(writes).or(group.last());
-        match shown {
-            Some(Meant::Data { command, .. }) => self.begin_command(command, host),
-            _ => Ok(()),
-        }
-    }
-
-    fn run_group(&mut self, group: &[Meant], requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
-        if self.wait_while_paused(group, host).is_err() {
-            return;
+    /// Runs commands in one transaction: if some write, with those that others send at the same time. Whoever fails then is told so
+    /// alone.
+    fn run_group(&mut self, group: &[Member], requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
+        let writes = group.iter().find(|(command, _)| command.flags.writes);
+        let (shown, _) = writes.unwrap_or(&group[0]);
+        if let Err(failure) = self.begin_command(shown, host) {
+            return requests.iter().for_each(|_| reply.error(&failure.text()));
         }
         let begin = reply.bytes.len();
-        let mut events = Vec::new();
-        match self.try_group(group, requests, host, reply, &mut events) {
-            Ok(()) => self.keyspace.publish(&events, host),
-            // Whoever fails now is told so alone.
-            Err(_) => {
-                reply.bytes.truncate(begin);
-                for request in requests {
-                    self.run_one(request, host, reply);
-                }
+        self.begin_statement();
+        let done = match writes {
+            Some(_) => self.write_with_others(group, requests, host, reply),
+            None => self.read_group(group, requests, host, reply).is_ok(),
+        };
+        if !done {
+            reply.bytes.truncate(begin);
+            for request in requests {
+                let meant = self.meant(request);
+                self.run_meant(meant, request, host, reply);
             }
         }
     }
 
-    fn try_group(
+    /// False: they have to be run alone.
+    fn write_with_others(
         &mut self,
-        group: &[Meant],
+        group: &[Member],
         requests: &[Request<'_>],
         host: &dyn Host,
         reply: &mut Reply,
-        events: &mut Vec<Event>,
+    ) -> bool {
+        let mut submission = Submission::new(self.keyspace.clone(), self.db, self.protocol, self.durability);
+        for ((command, run), args) in group.iter().zip(requests) {
+            submission.add(*run, args);
+            if command.flags.writes {
+                command.each_key(args, |at| submission.lock(at));
+            }
+        }
+        batch::run(submission, host, reply)
+    }
+
+    fn read_group(
+        &mut self,
+        group: &[Member],
+        requests: &[Request<'_>],
+        host: &dyn Host,
+        reply: &mut Reply,
     ) -> Outcome {
-        self.begin_statement();
         let keyspace = self.keyspace.clone();
         let db = keyspace.db(self.db, host)?;
         let mut work = Work::begin(&keyspace, self.durability, host);
-        let mut written = Vec::new();
-        for (meant, args) in group.iter().zip(requests) {
-            let Meant::Data { command, .. } = meant else { continue };
-            written.extend(written_keys(command, args));
-        }
-        match written.is_empty() {
-            true => work.catch_up()?,
-            false => work.lock_keys(&db, written)?,
-        }
-        for (meant, args) in group.iter().zip(requests) {
-            let Meant::Data { run, .. } = meant else { continue };
+        work.catch_up()?;
+        for ((_, run), args) in group.iter().zip(requests) {
             governor::tick()?;
             let mut call = Call {
                 work: &mut work,
@@ -380,20 +364,20 @@ impl Session {
             };
             run_call(&mut call, *run)?;
         }
-        *events = commit(work, host)?;
-        Ok(())
+        commit(work, host).map(|_| ())
     }
 
     // --- one ---
 
-    fn run_one(&mut self, args: &[&[u8]], host: &dyn Host, reply: &mut Reply) {
+    fn run_meant(&mut self, meant: Meant, args: &[&[u8]], host: &dyn Host, reply: &mut Reply) {
+        // What a browser sends that somebody has lured here is not answered.
+        if args[0].eq_ignore_ascii_case(b"host:") || args[0].eq_ignore_ascii_case(b"post") {
+            self.ends = true;
+            return;
+        }
         let begin = reply.bytes.len();
         reply.protocol = self.protocol;
         let reply_mode = self.reply_mode;
-        let meant = self.meant(args);
-        if self.ends {
-            return;
-        }
         let result = match (meant, self.queue.is_some()) {
             // Whatever is wrong with EXEC, the transaction is over.
             (Meant::Refused(failure), true) if args[0].eq_ignore_ascii_case(b"exec") => {
@@ -483,7 +467,7 @@ impl Session {
         host: &dyn Host,
         reply: &mut Reply,
     ) -> Outcome {
-        match self.try_data(command, run, args, true, host, reply) {
+        match self.try_data(command, run, args, host, reply) {
             Err(Failure::Blocks(wanted)) => self.wait_for(&wanted, command, run, args, host, reply),
             result => result,
         }
@@ -495,7 +479,6 @@ impl Session {
         command: &'static Command,
         run: Run,
         args: &[&[u8]],
-        may_block: bool,
         host: &dyn Host,
         reply: &mut Reply,
     ) -> Outcome {
@@ -517,7 +500,7 @@ impl Session {
                     db,
                     args,
                     reply,
-                    may_block,
+                    may_block: true,
                 })
             });
             let done = done.and_then(|()| commit(work, host));
@@ -555,7 +538,7 @@ impl Session {
         self.client.set_waiting(Some(place.waiter().clone()));
         let waited = self.wait_in(&place, deadline, host, &mut |session| {
             let begin = reply.bytes.len();
-            match session.try_data(command, run, &fixed, true, host, reply) {
+            match session.try_data(command, run, &fixed, host, reply) {
                 Err(Failure::Blocks(_)) => {
                     reply.bytes.truncate(begin);
                     Ok(false)

@@ -23,5 +23,6 @@ scripts!(
     scan,
     sort,
     stream_groups,
-    streams
+    streams,
+    transactions
 );
