@@ -8,22 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::row::RowLayout;
 use crate::sql_type::{SqlType, TypeKind};
 use crate::time::calendar::DAY_MICROS;
-use crate::time::{Date, DateTime, Interval};
+use crate::time::{DateTime, Interval};
 use crate::value::ValueRef;
-
-/// The first day of 1970.
-const EPOCH: DateTime = DateTime {
-    date: Date {
-        year: 1970,
-        month: 1,
-        day: 1,
-    },
-    hour: 0,
-    minute: 0,
-    second: 0,
-    fsp: 0,
-    micros: 0,
-};
 
 /// The rule of a table: an interval after the moment in a column. The interval is months or microseconds; the other is zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,7 +41,7 @@ impl Expiry {
             ValueRef::Timestamp(moment) if self.months == 0 => {
                 return moment.micros.checked_add(i64::try_from(self.micros).ok()?);
             }
-            ValueRef::Timestamp(moment) => EPOCH.add_micros(moment.micros)?,
+            ValueRef::Timestamp(moment) => DateTime::EPOCH.add_micros(moment.micros)?,
             ValueRef::DateTime(moment) => moment,
             ValueRef::Date(date) => DateTime::from(date),
             _ => return None,
@@ -72,7 +58,7 @@ impl Expiry {
             Interval { months: 0, micros: 0 } => moment,
             interval => moment.add_interval(interval)?,
         };
-        Some(end.micros_since(EPOCH))
+        Some(end.micros_since(DateTime::EPOCH))
     }
 
     /// The latest value of the column with which a row can have expired by a moment, in microseconds since 1970: later ones have not.
@@ -89,6 +75,7 @@ impl Expiry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Date;
     use crate::time::UnixTime;
     use crate::value::Value;
 
@@ -118,8 +105,8 @@ mod tests {
         if let Some(found) = found {
             let column = match layout.column(&row, 0) {
                 ValueRef::Timestamp(moment) => moment.micros,
-                ValueRef::DateTime(moment) => moment.micros_since(EPOCH),
-                ValueRef::Date(date) => DateTime::from(date).micros_since(EPOCH),
+                ValueRef::DateTime(moment) => moment.micros_since(DateTime::EPOCH),
+                ValueRef::Date(date) => DateTime::from(date).micros_since(DateTime::EPOCH),
                 other => panic!("{other:?}"),
             };
             assert!(column <= rule.latest_expired(found), "{column} after {found}");
@@ -129,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_row_expires_an_interval_after_its_moment() {
-        let at = |moment: DateTime| Some(moment.micros_since(EPOCH));
+        let at = |moment: DateTime| Some(moment.micros_since(DateTime::EPOCH));
         let nullable = |kind: SqlType| kind;
         let precise = SqlType::datetime(6);
         let noon = date_time(2024, 1, 31, 12, 7);

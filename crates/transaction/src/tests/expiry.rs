@@ -45,14 +45,9 @@ impl Mortals {
         t.create_table(expiring());
         done(t.commit()).unwrap();
         let local = fixture.local;
-        let epoch = DateTime::from_packed(0, 0, 6);
         let epoch = DateTime {
-            date: types::Date {
-                year: 1970,
-                month: 1,
-                day: 1,
-            },
-            ..epoch
+            fsp: 6,
+            ..DateTime::EPOCH
         };
         let mortals = Mortals {
             table: local.store.table(TABLE).unwrap(),
