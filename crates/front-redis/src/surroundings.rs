@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use front::backend::Account;
 use front::{Handle, Socket};
 use keyspace::session::Surroundings;
 use sql_api::host::Host;
@@ -36,14 +37,17 @@ impl Around {
         }
     }
 
+    /// The first account, if the client is the user who runs the server, and it has no password.
+    fn owners_account(&self) -> Option<Account> {
+        let peer = &self.handle.peer;
+        let account = self.shared.logins.backend().find_account(FIRST_USER, &peer.host())?;
+        (account.is_owners_alone && matches!(peer.is_owner(), Ok(true))).then_some(account)
+    }
+
     /// The account of a client that has not logged in: of the user who runs the server, while the first account has no password.
     pub fn account_without_login(&self) -> Option<SessionAccount> {
-        let peer = &self.handle.peer;
+        let account = self.owners_account()?;
         let logins = &self.shared.logins;
-        let account = logins.backend().find_account(FIRST_USER, &peer.host())?;
-        if !account.is_owners_alone || !matches!(peer.is_owner(), Ok(true)) {
-            return None;
-        }
         let client = Client {
             using_password: false,
             ..self.client(FIRST_USER)
@@ -91,9 +95,7 @@ impl Surroundings for Around {
     }
 
     fn needs_no_password(&self) -> bool {
-        let peer = &self.handle.peer;
-        let account = self.shared.logins.backend().find_account(FIRST_USER, &peer.host());
-        account.is_some_and(|account| account.is_owners_alone) && matches!(peer.is_owner(), Ok(true))
+        self.owners_account().is_some()
     }
 
     fn address(&self) -> String {

@@ -217,12 +217,6 @@ impl Hub {
         listening.len()
     }
 
-    /// Whether anybody listens to anything.
-    pub fn is_listened_to(&self) -> bool {
-        let channels = self.channels.lock();
-        !channels.by_name.is_empty() || !channels.by_pattern.is_empty()
-    }
-
     /// The channels that somebody listens to.
     pub fn channels(&self, how: Listens) -> Vec<(Vec<u8>, usize)> {
         let channels = self.channels.lock();

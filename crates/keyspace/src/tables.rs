@@ -239,12 +239,24 @@ impl Db {
     /// The type of a key as it was committed last.
     pub fn newest_kind(&self, key: &[u8]) -> Option<Kind> {
         let table = self.table(Part::Keys);
-        let mut bytes = Vec::new();
-        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
-        let kind = table
-            .rows
-            .newest(&bytes, |_, row| Some(HeadRef::read(table.layout(), row?)?.kind));
+        let kind = table.rows.newest(&self.row_key(key), |_, row| {
+            Some(HeadRef::read(table.layout(), row?)?.kind)
+        });
         kind.flatten()
+    }
+
+    /// The primary key of a key's row.
+    pub fn row_key(&self, key: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(key.len() + 8);
+        self.write_row_key(key, &mut bytes);
+        bytes
+    }
+
+    /// As [`row_key`](Self::row_key), in the place of what `out` holds.
+    #[inline]
+    pub fn write_row_key(&self, key: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+        key_of(self.table(Part::Keys), [ValueRef::Bytes(key)], out);
     }
 
     pub fn table(&self, part: Part) -> &Arc<Table> {

@@ -22,7 +22,7 @@ use types::{ErrorKind, IndexId, RowLayout, ValueRef};
 use crate::failure::{Failure, Outcome, wrong_type};
 use crate::head::{Head, HeadRef, Kind, key_in};
 use crate::keyspace::Keyspace;
-use crate::tables::{Db, KEY_MAX, Part, key_of};
+use crate::tables::{Db, KEY_MAX, Member, Part, key_of};
 
 /// How long a lock of a key is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(50);
@@ -86,11 +86,6 @@ impl<'w> Work<'w> {
             durability,
         };
         let transaction = Transaction::begin(keyspace.engine().participant().clone(), options);
-        Work::of(keyspace, transaction, host)
-    }
-
-    /// In a transaction that has begun already.
-    pub fn of(keyspace: &'w Arc<Keyspace>, transaction: Transaction, host: &'w dyn Host) -> Work<'w> {
         Work {
             keyspace,
             host,
@@ -134,19 +129,13 @@ impl<'w> Work<'w> {
         let table = db.table(Part::Keys);
         let runtime = self.runtime();
         if keys.len() > 1 && self.transaction.borrow().locks_elsewhere(&table.rows) {
-            let mut encoded = Vec::with_capacity(keys.len());
-            for key in &keys {
-                let mut bytes = Vec::new();
-                key_of(table, [ValueRef::Bytes(key)], &mut bytes);
-                encoded.push(bytes);
-            }
+            let encoded: Vec<Vec<u8>> = keys.iter().map(|key| db.row_key(key)).collect();
             runtime.lock_ahead(table, encoded.iter().map(Vec::as_slice), LockMode::Exclusive)?;
         }
         for key in keys {
             check_key(key)?;
             let mut bytes = self.key.borrow_mut();
-            bytes.clear();
-            key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+            db.write_row_key(key, &mut bytes);
             let locked = runtime.with_locks(|transaction| transaction.lock_for_write(&table.rows, &bytes));
             locked?;
         }
@@ -157,8 +146,7 @@ impl<'w> Work<'w> {
     pub fn try_lock_key(&self, db: &Db, key: &[u8]) -> Outcome<bool> {
         self.lock_table(db, Part::Keys)?;
         let table = db.table(Part::Keys);
-        let mut bytes = Vec::new();
-        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        let bytes = db.row_key(key);
         let lock = |transaction: &mut Transaction| {
             transaction.lock_for_read(&table.rows, &bytes, LockMode::Exclusive, LockPolicy::SkipLocked)
         };
@@ -167,10 +155,7 @@ impl<'w> Work<'w> {
 
     /// Whether there is a key that has expired, and is not removed yet.
     pub fn has_expired(&self, db: &Db, key: &[u8]) -> bool {
-        let table = db.table(Part::Keys);
-        let mut bytes = Vec::new();
-        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
-        self.expired(db, &bytes).is_some()
+        self.expired(db, &db.row_key(key)).is_some()
     }
 
     /// Says that rows of a table will be changed, and keeps its definition as it is.
@@ -237,8 +222,7 @@ impl<'w> Work<'w> {
         let table = db.table(Part::Keys);
         let layout = table.layout();
         let mut bytes = self.key.borrow_mut();
-        bytes.clear();
-        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        db.write_row_key(key, &mut bytes);
         let transaction = self.transaction.borrow();
         transaction
             .get(&table.rows, &bytes, |row| {
@@ -260,8 +244,7 @@ impl<'w> Work<'w> {
     /// Whether a key that is locked is another than at a moment before.
     pub fn is_changed_since(&self, db: &Db, key: &[u8], since: &Snapshot) -> bool {
         let table = db.table(Part::Keys);
-        let mut bytes = Vec::new();
-        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        let bytes = db.row_key(key);
         match table.rows.newest(&bytes, |at, row| row.map(|_| at)).flatten() {
             Some(at) => at > since.timestamp(),
             None => table.rows.get(&bytes, since, |_| ()).is_some(),
@@ -275,8 +258,7 @@ impl<'w> Work<'w> {
         let mut row = Vec::with_capacity(key.len() + head.value.len() + head.meta.len() + 24);
         head.write(table.layout(), key, &mut row);
         let mut bytes = self.key.borrow_mut();
-        bytes.clear();
-        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        db.write_row_key(key, &mut bytes);
         // Its lock, which is older than the snapshot, keeps all others away.
         self.transaction
             .get_mut()
@@ -288,8 +270,7 @@ impl<'w> Work<'w> {
     pub fn remove(&mut self, db: &Db, key: &[u8]) -> Outcome<bool> {
         let table = db.table(Part::Keys);
         let layout = table.layout();
-        let mut bytes = Vec::with_capacity(key.len() + 8);
-        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        let bytes = db.row_key(key);
         let found = self.transaction.borrow().get(&table.rows, &bytes, |row| {
             HeadRef::read(layout, row).map(|head| head.to_head())
         });
@@ -325,10 +306,8 @@ impl<'w> Work<'w> {
 
     /// Removes a key's row alone: what belongs to it is another key's now.
     pub fn forget(&mut self, db: &Db, key: &[u8]) -> Outcome {
-        let mut bytes = Vec::with_capacity(key.len() + 8);
-        let table = db.table(Part::Keys);
-        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
-        self.transaction.get_mut().put_unlocked(&table.rows, &bytes, None)?;
+        let rows = &db.table(Part::Keys).rows;
+        self.transaction.get_mut().put_unlocked(rows, &db.row_key(key), None)?;
         Ok(())
     }
 
@@ -409,6 +388,15 @@ impl<'w> Work<'w> {
         }
         self.write_row(db, part, &bytes, None)?;
         Ok(true)
+    }
+
+    /// Removes a member of a hash, a set or a sorted set; false: it is none.
+    pub fn remove_member(&mut self, db: &Db, kind: Kind, of: &mut Collection, member: &[u8]) -> Outcome<bool> {
+        let member = Member::new(member);
+        let key = [ValueRef::UInt(of.id), ValueRef::Bytes(member.indexed())];
+        let removed = self.remove_element(db, parts_of(kind)[0], key)?;
+        of.len -= u64::from(removed);
+        Ok(removed)
     }
 
     /// Walks the elements of an id in the order of an index. `visit` gets the row's layout, the row and its primary key, and may not

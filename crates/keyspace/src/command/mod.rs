@@ -103,9 +103,6 @@ pub struct Flags {
     pub writes: bool,
     pub reads: bool,
     pub blocks: bool,
-    pub is_fast: bool,
-    pub may_use_memory: bool,
-    pub not_in_scripts: bool,
     pub not_in_multi: bool,
     pub without_login: bool,
 }
@@ -117,9 +114,6 @@ impl Flags {
             writes: has("write"),
             reads: has("readonly"),
             blocks: has("blocking"),
-            is_fast: has("fast"),
-            may_use_memory: has("denyoom"),
-            not_in_scripts: has("noscript"),
             not_in_multi: has("no_multi"),
             without_login: has("no_auth"),
         }

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use redis_wire::Protocol;
 use redis_wire::number::parse_f64;
 
 use crate::call::{Call, is_word};
@@ -58,31 +57,13 @@ impl Call<'_, '_> {
             let text = format!("{degrees:.17}");
             let text = text.trim_end_matches('0').trim_end_matches('.');
             let text = if text == "-0" { "0" } else { text };
-            match self.reply.protocol {
-                Protocol::Resp2 => self.reply.bulk(text.as_bytes()),
-                Protocol::Resp3 => {
-                    self.reply.bytes.push(b',');
-                    self.reply.bytes.extend_from_slice(text.as_bytes());
-                    self.reply.bytes.extend_from_slice(b"\r\n");
-                }
-            }
+            self.reply.double_text(text.as_bytes());
         }
     }
 }
 
 pub fn geoadd(call: &mut Call) -> Outcome {
-    let mut options = AddOptions::default();
-    let mut at = 2;
-    while let Some(&option) = call.args.get(at) {
-        match option {
-            option if is_word(option, "NX") => options.only_new = true,
-            option if is_word(option, "XX") => options.only_existing = true,
-            option if is_word(option, "CH") => options.counts_changed = true,
-            _ => break,
-        }
-        at += 1;
-    }
-    let places = &call.args[at..];
+    let (options, places) = AddOptions::read(call, &["NX", "XX", "CH"]);
     if !places.len().is_multiple_of(3) || options.only_new && options.only_existing {
         return Err(syntax());
     }

@@ -12,6 +12,7 @@ use crate::chance::count_of;
 use crate::failure::{Failure, Outcome, syntax, wrong_number_of_arguments};
 use crate::head::{Kind, date_time, moment};
 use crate::tables::{Db, Member, Part};
+use crate::types::generic::remove_members;
 use crate::types::hash_expiry;
 use crate::types::string::float_sum;
 use crate::work::{Class, Collection, Work};
@@ -213,24 +214,8 @@ pub fn hmget(call: &mut Call) -> Outcome {
 }
 
 pub fn hdel(call: &mut Call) -> Outcome {
-    let key = call.arg(1);
-    let db = call.db.clone();
-    let mut removed = 0;
-    if let Some(mut hash) = call.hash_to_change(key)? {
-        for &field in &call.args[2..] {
-            governor::tick()?;
-            let field = Member::new(field);
-            let place = [ValueRef::UInt(hash.id), ValueRef::Bytes(field.indexed())];
-            removed += u64::from(call.work.remove_element(&db, Part::Hash, place)?);
-        }
-        if removed > 0 {
-            hash.len -= removed;
-            call.note(Class::Hash, "hdel", key);
-            call.work.save(&db, key, Kind::Hash, &hash)?;
-        }
-    }
-    call.reply.integer(removed as i64);
-    Ok(())
+    let hash = call.hash_to_change(call.args[1])?;
+    remove_members(call, Kind::Hash, hash, (Class::Hash, "hdel"))
 }
 
 pub fn hlen(call: &mut Call) -> Outcome {

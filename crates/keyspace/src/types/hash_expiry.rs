@@ -7,13 +7,13 @@ use std::ops::ControlFlow;
 
 use redis_wire::number::parse_i64;
 use store::Direction;
-use types::{IndexId, ValueRef};
+use types::IndexId;
 
 use crate::call::{Call, is_word};
 use crate::expiry::Unit;
 use crate::failure::{Failure, Outcome, not_integer};
 use crate::head::Kind;
-use crate::tables::{Member, Part};
+use crate::tables::Part;
 use crate::types::hash::{expiry_in, field_in};
 use crate::work::{Class, Collection};
 
@@ -58,21 +58,13 @@ pub fn sweep(call: &mut Call, key: &[u8], hash: &mut Collection) -> Outcome {
         })?;
     for field in &expired {
         governor::tick()?;
-        remove(call, hash, field)?;
+        call.work.remove_member(&db, Kind::Hash, hash, field)?;
     }
     hash.rest = next.map_or(Vec::new(), |at| at.to_be_bytes().to_vec());
     if !expired.is_empty() {
         call.note(Class::Hash, "hexpired", key);
     }
     call.work.save(&db, key, Kind::Hash, hash)
-}
-
-fn remove(call: &mut Call, hash: &mut Collection, field: &[u8]) -> Outcome {
-    let db = call.db.clone();
-    let field = Member::new(field);
-    let place = [ValueRef::UInt(hash.id), ValueRef::Bytes(field.indexed())];
-    hash.len -= u64::from(call.work.remove_element(&db, Part::Hash, place)?);
-    Ok(())
 }
 
 /// `FIELDS 2 a b`
@@ -187,7 +179,7 @@ fn set(call: &mut Call, unit: Unit, command: &str) -> Outcome {
         if condition.is_some_and(|condition| !condition.is_met(now, at)) {
             call.reply.integer(NOT_MET);
         } else if at <= call.work.now_ms {
-            remove(call, &mut hash, field)?;
+            call.work.remove_member(&call.db, Kind::Hash, &mut hash, field)?;
             deleted = true;
             call.reply.integer(DELETED);
         } else {

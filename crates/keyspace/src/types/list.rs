@@ -14,7 +14,7 @@ use crate::call::{Call, is_word};
 use crate::failure::{Failure, InVain, Outcome, Turn, Wanted, no_such_key, syntax};
 use crate::head::Kind;
 use crate::tables::{Db, Part};
-use crate::types::generic::counted_keys;
+use crate::types::generic::Several;
 use crate::work::{Class, Collection, Work};
 
 const VALUE: usize = 2;
@@ -658,45 +658,26 @@ pub fn brpoplpush(call: &mut Call) -> Outcome {
 }
 
 pub fn lmpop(call: &mut Call) -> Outcome {
-    let (keys, end, count) = several(call, 1)?;
-    if !pop_from_several(call, keys, end, count)? {
+    let several = Several::read(call, 1, End::of)?;
+    if !pop_from_several(call, &several)? {
         call.reply.null_array();
     }
     Ok(())
 }
 
 pub fn blmpop(call: &mut Call) -> Outcome {
-    let (keys, end, count) = several(call, 2)?;
+    let several = Several::read(call, 2, End::of)?;
     let timeout = timeout(call.arg(1))?;
-    match pop_from_several(call, keys, end, count)? {
+    match pop_from_several(call, &several)? {
         true => Ok(()),
-        false => block(call, keys, timeout, InVain::NullArray),
+        false => block(call, several.keys, timeout, InVain::NullArray),
     }
 }
 
-/// Keys, an end, and how many are wanted.
-fn several<'c>(call: &Call<'c, '_>, at: usize) -> Outcome<(&'c [&'c [u8]], End, i64)> {
-    let (keys, rest) = counted_keys(call, at).map_err(|failure| match &failure {
-        Failure::Reply(text) if text.contains("greater than number of args") => syntax(),
-        _ => failure,
-    })?;
-    let (&end, rest) = rest.split_first().ok_or_else(syntax)?;
-    let end = End::of(end)?;
-    let count = match rest {
-        [] => 1,
-        [option, count] if is_word(option, "COUNT") => {
-            let count = parse_i64(count).filter(|&count| count > 0);
-            count.ok_or_else(|| Failure::reply("ERR count should be greater than 0"))?
-        }
-        _ => return Err(syntax()),
-    };
-    Ok((keys, end, count))
-}
-
-fn pop_from_several(call: &mut Call, keys: &[&[u8]], end: End, count: i64) -> Outcome<bool> {
-    for &key in keys {
+fn pop_from_several(call: &mut Call, several: &Several<'_, End>) -> Outcome<bool> {
+    for &key in several.keys {
         if let Some(mut list) = call.list(key)? {
-            let values = take(call, &mut list, key, end, count)?;
+            let values = take(call, &mut list, key, several.end, several.count)?;
             call.reply.array(2);
             call.reply.bulk(key);
             call.reply.array(values.len());

@@ -1,7 +1,5 @@
 //! XINFO.
 
-use std::ops::ControlFlow;
-
 use redis_wire::Reply;
 use store::Direction;
 
@@ -97,17 +95,8 @@ fn answer_one(call: &mut Call, stream: &Stream, id: Option<StreamId>) {
 /// Entries, groups, consumers and what is pending, at most so many of each list.
 fn full(call: &mut Call, stream: &Stream, first: Option<StreamId>, most: u64) -> Outcome {
     call.reply.bulk(b"entries");
-    let (list, mut entries) = (call.reply.open(), 0);
-    let (reply, range) = (&mut *call.reply, (StreamId::MIN, StreamId::MAX));
-    stream.each(call.work, &call.db, range, Direction::Forward, |id, fields| {
-        answer_entry(reply, id, fields);
-        entries += 1;
-        Ok(match entries < most {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        })
-    })?;
-    call.reply.close(list, |reply| reply.array(entries as usize));
+    let (place, whole) = ((&*call.work, &*call.db), (StreamId::MIN, StreamId::MAX));
+    stream.answer(place, whole, Direction::Forward, most, call.reply, |_| {})?;
     let groups = stream.groups(call.work, &call.db)?;
     call.reply.bulk(b"groups");
     call.reply.array(groups.len());

@@ -322,6 +322,32 @@ pub fn answer_entry(reply: &mut Reply, id: StreamId, fields: &[u8]) {
     unpack(fields).for_each(|word| reply.bulk(word));
 }
 
+impl Stream {
+    /// Answers a list of the entries in a range: the first ones, at most so many. `seen` is told of each. Gives how many they are.
+    pub fn answer(
+        &self,
+        (work, db): (&Work<'_>, &Db),
+        range: (StreamId, StreamId),
+        direction: Direction,
+        most: u64,
+        reply: &mut Reply,
+        mut seen: impl FnMut(StreamId),
+    ) -> Outcome<u64> {
+        let (list, mut entries) = (reply.open(), 0);
+        self.each(work, db, range, direction, |id, fields| {
+            answer_entry(reply, id, fields);
+            seen(id);
+            entries += 1;
+            Ok(match entries < most {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            })
+        })?;
+        reply.close(list, |reply| reply.array(entries as usize));
+        Ok(entries)
+    }
+}
+
 impl Call<'_, '_> {
     pub fn stream(&self, key: &[u8]) -> Outcome<Option<Stream>> {
         Ok(self.work.collection(&self.db, key, Kind::Stream)?.map(Stream::of))

@@ -30,7 +30,7 @@ fn range(call: &mut Call, direction: Direction) -> Outcome {
     let mut options = call.options(4);
     while let Some(option) = options.next() {
         match option {
-            option if is_word(option, "COUNT") && !options.is_empty() => most = Some(options.integer()?.max(0)),
+            option if is_word(option, "COUNT") && !options.is_empty() => most = Some(options.integer()?.max(0) as u64),
             _ => return Err(syntax()),
         }
     }
@@ -42,18 +42,8 @@ fn range(call: &mut Call, direction: Direction) -> Outcome {
         call.reply.null_array();
         return Ok(());
     }
-    let most = most.unwrap_or(i64::MAX);
-    let (list, mut entries) = (call.reply.open(), 0);
-    let reply = &mut *call.reply;
-    stream.each(call.work, &call.db, range, direction, |id, fields| {
-        answer_entry(reply, id, fields);
-        entries += 1;
-        Ok(match entries < most {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        })
-    })?;
-    call.reply.close(list, |reply| reply.array(entries as usize));
+    let most = most.unwrap_or(u64::MAX);
+    stream.answer((call.work, &call.db), range, direction, most, call.reply, |_| {})?;
     Ok(())
 }
 
@@ -62,8 +52,8 @@ fn range(call: &mut Call, direction: Direction) -> Outcome {
 struct ReadOptions<'c> {
     /// Outer none: it does not wait. Inner none: for ever.
     timeout: Option<Option<Duration>>,
-    /// 0: all.
-    count: u64,
+    /// Of each stream.
+    most: u64,
     group: Option<(&'c [u8], &'c [u8])>,
     without_acknowledgement: bool,
     /// The position of the first key, and how many there are.
@@ -71,7 +61,10 @@ struct ReadOptions<'c> {
 }
 
 fn options<'c>(call: &Call<'c, '_>, of_group: bool) -> Outcome<ReadOptions<'c>> {
-    let mut found = ReadOptions::default();
+    let mut found = ReadOptions {
+        most: u64::MAX,
+        ..ReadOptions::default()
+    };
     let mut options = call.options(1);
     while let Some(option) = options.next() {
         let left = options.rest().len();
@@ -84,7 +77,12 @@ fn options<'c>(call: &Call<'c, '_>, of_group: bool) -> Outcome<ReadOptions<'c>> 
                 };
                 found.timeout = Some((ms > 0).then(|| Duration::from_millis(ms)));
             }
-            option if is_word(option, "COUNT") && left > 0 => found.count = options.integer()?.max(0) as u64,
+            option if is_word(option, "COUNT") && left > 0 => {
+                found.most = match options.integer()? {
+                    ..=0 => u64::MAX,
+                    count => count as u64,
+                };
+            }
             option if is_word(option, "STREAMS") && left > 0 => {
                 if left % 2 == 1 {
                     let (command, symbol) = match of_group {
@@ -208,7 +206,7 @@ fn read(call: &mut Call, of_group: bool) -> Outcome {
         let mut found = Reply::new(call.reply.protocol);
         let has_any = match options.group {
             Some((_, consumer)) => read_for(call, source, consumer, &options, &mut found)?,
-            None => read_plainly(call, source, options.count, &mut found)?,
+            None => read_plainly(call, source, options.most, &mut found)?,
         };
         if has_any {
             streams += 1;
@@ -242,27 +240,14 @@ fn read(call: &mut Call, of_group: bool) -> Outcome {
 }
 
 /// Whether there is anything for the reader: its list is written then.
-fn read_plainly(call: &Call, source: &Source<'_>, count: u64, reply: &mut Reply) -> Outcome<bool> {
+fn read_plainly(call: &Call, source: &Source<'_>, most: u64, reply: &mut Reply) -> Outcome<bool> {
     let (Some(stream), From::After(id)) = (&source.stream, source.from) else {
         return Ok(false);
     };
     let Some(from) = id.next() else { return Ok(false) };
-    let (list, mut entries) = (reply.open(), 0);
     let range = (from, StreamId::MAX);
-    stream.each(call.work, &call.db, range, Direction::Forward, |id, fields| {
-        answer_entry(reply, id, fields);
-        entries += 1;
-        Ok(is_enough(entries, count))
-    })?;
-    reply.close(list, |reply| reply.array(entries as usize));
+    let entries = stream.answer((call.work, &call.db), range, Direction::Forward, most, reply, |_| {})?;
     Ok(entries > 0)
-}
-
-fn is_enough(entries: u64, count: u64) -> ControlFlow<()> {
-    match count > 0 && entries >= count {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    }
 }
 
 /// As [`read_plainly`], for a consumer of a group.
@@ -280,21 +265,17 @@ fn read_for(
     let mut reader = group.seen_consumer(call.work, &db, consumer)?;
     let after = match source.from {
         From::After(id) => {
-            history(call, stream, group, consumer, id, options.count, reply)?;
+            history(call, stream, group, consumer, id, options.most, reply)?;
             return Ok(true);
         }
         From::New => group.last,
     };
     let Some(from) = after.next() else { return Ok(false) };
     let mut delivered = Vec::new();
-    let list = reply.open();
     let range = (from, StreamId::MAX);
-    stream.each(call.work, &db, range, Direction::Forward, |id, fields| {
-        answer_entry(reply, id, fields);
+    stream.answer((call.work, &db), range, Direction::Forward, options.most, reply, |id| {
         delivered.push(id);
-        Ok(is_enough(delivered.len() as u64, options.count))
     })?;
-    reply.close(list, |reply| reply.array(delivered.len()));
     let Some(&last) = delivered.last() else {
         return Ok(false);
     };
@@ -329,7 +310,7 @@ fn history(
     group: &Group,
     consumer: &[u8],
     after: StreamId,
-    count: u64,
+    most: u64,
     reply: &mut Reply,
 ) -> Outcome {
     let db = call.db.clone();
@@ -339,7 +320,10 @@ fn history(
             if pending.consumer == consumer {
                 again.push(pending);
             }
-            Ok(is_enough(again.len() as u64, count))
+            Ok(match (again.len() as u64) < most {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            })
         })?;
     }
     reply.array(again.len());

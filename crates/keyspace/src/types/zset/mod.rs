@@ -18,6 +18,7 @@ use crate::chance::{choose, count_of};
 use crate::failure::{Failure, Outcome, not_float, syntax};
 use crate::head::Kind;
 use crate::tables::{Db, Member, Part, layout_of};
+use crate::types::generic::remove_members;
 use crate::types::set::member_in;
 use crate::work::{Class, Collection, Work};
 
@@ -50,14 +51,6 @@ pub fn put(work: &mut Work<'_>, db: &Db, set: &mut Collection, member: &[u8], sc
     work.put_element(db, Part::SortedSet, &row)?;
     set.len += u64::from(old.is_none());
     Ok(())
-}
-
-pub fn remove(work: &mut Work<'_>, db: &Db, set: &mut Collection, member: &[u8]) -> Outcome<bool> {
-    let member = Member::new(member);
-    let key = [ValueRef::UInt(set.id), ValueRef::Bytes(member.indexed())];
-    let removed = work.remove_element(db, Part::SortedSet, key)?;
-    set.len -= u64::from(removed);
-    Ok(removed)
 }
 
 /// The index by score.
@@ -319,22 +312,30 @@ pub struct AddOptions {
     pub increments: bool,
 }
 
-pub fn zadd(call: &mut Call) -> Outcome {
-    let mut options = AddOptions::default();
-    let mut at = 2;
-    while let Some(&option) = call.args.get(at) {
-        match option {
-            option if is_word(option, "NX") => options.only_new = true,
-            option if is_word(option, "XX") => options.only_existing = true,
-            option if is_word(option, "GT") => options.only_greater = true,
-            option if is_word(option, "LT") => options.only_less = true,
-            option if is_word(option, "CH") => options.counts_changed = true,
-            option if is_word(option, "INCR") => options.increments = true,
-            _ => break,
+impl AddOptions {
+    /// Reads those of the words that stand behind the key, and gives what follows them.
+    pub fn read<'c>(call: &Call<'c, '_>, known: &[&str]) -> (AddOptions, &'c [&'c [u8]]) {
+        let mut options = AddOptions::default();
+        let mut rest = &call.args[2..];
+        while let Some((word, behind)) = rest.split_first()
+            && let Some(&word) = known.iter().find(|known| is_word(word, known))
+        {
+            match word {
+                "NX" => options.only_new = true,
+                "XX" => options.only_existing = true,
+                "GT" => options.only_greater = true,
+                "LT" => options.only_less = true,
+                "CH" => options.counts_changed = true,
+                _ => options.increments = true,
+            }
+            rest = behind;
         }
-        at += 1;
+        (options, rest)
     }
-    let pairs = &call.args[at..];
+}
+
+pub fn zadd(call: &mut Call) -> Outcome {
+    let (options, pairs) = AddOptions::read(call, &["NX", "XX", "GT", "LT", "CH", "INCR"]);
     if pairs.is_empty() || pairs.len() % 2 == 1 {
         return Err(syntax());
     }
@@ -427,21 +428,8 @@ pub fn zincrby(call: &mut Call) -> Outcome {
 }
 
 pub fn zrem(call: &mut Call) -> Outcome {
-    let key = call.arg(1);
-    let db = call.db.clone();
-    let mut removed = 0;
-    if let Some(mut set) = call.zset(key)? {
-        for &member in &call.args[2..] {
-            governor::tick()?;
-            removed += i64::from(remove(call.work, &db, &mut set, member)?);
-        }
-        if removed > 0 {
-            call.note(Class::SortedSet, "zrem", key);
-            call.work.save(&db, key, Kind::SortedSet, &set)?;
-        }
-    }
-    call.reply.integer(removed);
-    Ok(())
+    let set = call.zset(call.args[1])?;
+    remove_members(call, Kind::SortedSet, set, (Class::SortedSet, "zrem"))
 }
 
 pub fn zcard(call: &mut Call) -> Outcome {
@@ -659,7 +647,7 @@ fn remove_range(call: &mut Call, by: By, event: &'static str) -> Outcome {
     {
         for (member, _) in &found {
             governor::tick()?;
-            remove(call.work, &db, &mut set, member)?;
+            call.work.remove_member(&db, Kind::SortedSet, &mut set, member)?;
         }
         call.note(Class::SortedSet, event, key);
         call.work.save(&db, key, Kind::SortedSet, &set)?;

@@ -12,7 +12,7 @@ use crate::call::{Call, is_word};
 use crate::failure::{Failure, Outcome, syntax, wrong_type};
 use crate::head::Kind;
 use crate::tables::Part;
-use crate::types::generic::counted_keys;
+use crate::types::generic::{counted_keys, too_few_keys};
 use crate::types::set::member_in;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -204,7 +204,7 @@ pub fn zdiffstore(call: &mut Call) -> Outcome {
 }
 
 pub fn zintercard(call: &mut Call) -> Outcome {
-    let (keys, rest) = counted_keys(call, 1)?;
+    let (keys, rest) = counted_keys(call, 1, too_few_keys)?;
     check_sets(call, keys)?;
     let limit = match rest {
         [] => 0,

@@ -2,11 +2,11 @@
 
 use redis_wire::number::parse_i64;
 
-use super::{Range, Scored, remove};
+use super::{Range, Scored};
 use crate::call::{Call, is_word};
 use crate::failure::{Failure, InVain, Outcome, syntax};
 use crate::head::Kind;
-use crate::types::generic::counted_keys;
+use crate::types::generic::Several;
 use crate::types::list::{block, timeout};
 use crate::work::Class;
 
@@ -23,7 +23,7 @@ fn take(call: &mut Call, key: &[u8], from_top: bool, count: i64) -> Outcome<Vec<
     {
         for (member, _) in &found {
             governor::tick()?;
-            remove(call.work, &db, &mut set, member)?;
+            call.work.remove_member(&db, Kind::SortedSet, &mut set, member)?;
         }
         call.note(Class::SortedSet, if from_top { "zpopmax" } else { "zpopmin" }, key);
         call.work.save(&db, key, Kind::SortedSet, &set)?;
@@ -87,48 +87,33 @@ fn blocking_pop(call: &mut Call, from_top: bool) -> Outcome {
 }
 
 pub fn zmpop(call: &mut Call) -> Outcome {
-    let (keys, from_top, count) = several(call, 1)?;
-    if !pop_from_several(call, keys, from_top, count)? {
+    let several = Several::read(call, 1, is_top)?;
+    if !pop_from_several(call, &several)? {
         call.reply.null_array();
     }
     Ok(())
 }
 
 pub fn bzmpop(call: &mut Call) -> Outcome {
-    let (keys, from_top, count) = several(call, 2)?;
+    let several = Several::read(call, 2, is_top)?;
     let timeout = timeout(call.arg(1))?;
-    match pop_from_several(call, keys, from_top, count)? {
+    match pop_from_several(call, &several)? {
         true => Ok(()),
-        false => block(call, keys, timeout, InVain::NullArray),
+        false => block(call, several.keys, timeout, InVain::NullArray),
     }
 }
 
-/// Keys, whether from the top, and how many are wanted.
-fn several<'c>(call: &Call<'c, '_>, at: usize) -> Outcome<(&'c [&'c [u8]], bool, i64)> {
-    let (keys, rest) = counted_keys(call, at).map_err(|failure| match &failure {
-        Failure::Reply(text) if text.contains("greater than number of args") => syntax(),
-        _ => failure,
-    })?;
-    let (&end, rest) = rest.split_first().ok_or_else(syntax)?;
-    let from_top = match end {
-        end if is_word(end, "MIN") => false,
-        end if is_word(end, "MAX") => true,
-        _ => return Err(syntax()),
-    };
-    let count = match rest {
-        [] => 1,
-        [option, count] if is_word(option, "COUNT") => {
-            let count = parse_i64(count).filter(|&count| count > 0);
-            count.ok_or_else(|| Failure::reply("ERR count should be greater than 0"))?
-        }
-        _ => return Err(syntax()),
-    };
-    Ok((keys, from_top, count))
+fn is_top(word: &[u8]) -> Outcome<bool> {
+    match word {
+        word if is_word(word, "MIN") => Ok(false),
+        word if is_word(word, "MAX") => Ok(true),
+        _ => Err(syntax()),
+    }
 }
 
-fn pop_from_several(call: &mut Call, keys: &[&[u8]], from_top: bool, count: i64) -> Outcome<bool> {
-    for &key in keys {
-        let found = take(call, key, from_top, count)?;
+fn pop_from_several(call: &mut Call, several: &Several<'_, bool>) -> Outcome<bool> {
+    for &key in several.keys {
+        let found = take(call, key, several.end, several.count)?;
         if !found.is_empty() {
             call.reply.array(2);
             call.reply.bulk(key);
