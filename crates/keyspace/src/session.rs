@@ -10,6 +10,7 @@
 
 pub mod multi;
 pub mod pubsub;
+mod scripts;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -103,6 +104,9 @@ pub struct SessionCall<'c> {
 /// What runs a command on keys.
 pub type Run = fn(&mut Call<'_, '_>) -> Outcome;
 
+/// What runs a script, in a transaction whose locks the keys have that it declares.
+pub type RunScript = fn(&mut SessionCall<'_>, &mut Work<'_>) -> Outcome;
+
 /// A request: its words, the command's name first.
 pub type Request<'r> = Vec<&'r [u8]>;
 
@@ -112,6 +116,11 @@ enum Meant {
     Data {
         command: &'static Command,
         run: Run,
+    },
+    /// Runs commands on keys.
+    Script {
+        command: &'static Command,
+        run: RunScript,
     },
     /// Runs on the session.
     Session {
@@ -248,6 +257,7 @@ impl Session {
             Err(failure) => Meant::Refused(failure),
             Ok(command) => match command.handler {
                 Handler::Data(run) => Meant::Data { command, run },
+                Handler::Script(run) => Meant::Script { command, run },
                 Handler::Session(run) => Meant::Session { command, run },
                 Handler::Nobody => Meant::Refused(Failure::Reply(
                     format!("ERR the command '{}' is not implemented", command.name()).into(),
@@ -282,7 +292,7 @@ impl Session {
     }
 
     /// NOPERM where the account may not do that with the keys of the database.
-    fn check_rights(&mut self, command: &Command) -> Outcome {
+    pub(crate) fn check_rights(&mut self, command: &Command) -> Outcome {
         let (Some(SessionAccount::Account { user, host }), true) =
             (&self.account, command.flags.reads || command.flags.writes)
         else {
@@ -410,12 +420,17 @@ impl Session {
                 }
                 Err(failure)
             }
-            (Meant::Data { command, .. } | Meant::Session { command, .. }, true) if !multi::runs_at_once(command) => {
+            (Meant::Data { command, .. } | Meant::Script { command, .. } | Meant::Session { command, .. }, true)
+                if !multi::runs_at_once(command) =>
+            {
                 self.enqueue(command, args, reply)
             }
             (Meant::Data { command, run }, _) => self
                 .begin_command(command, host)
                 .and_then(|()| self.run_data(command, run, args, host, reply)),
+            (Meant::Script { command, run }, _) => self
+                .begin_command(command, host)
+                .and_then(|()| self.run_script(command, run, args, host, reply)),
             (Meant::Session { command, run }, _) => self.begin_command(command, host).and_then(|()| {
                 self.begin_statement();
                 run(&mut SessionCall {
@@ -471,8 +486,12 @@ impl Session {
 
     /// From here on the governor counts for a new command.
     fn begin_statement(&self) {
-        let limit = self.keyspace.engine().participant().store().memory().limit() / 4;
-        governor::begin_statement(limit);
+        governor::begin_statement(self.statement_memory());
+    }
+
+    /// Bytes that a command may hold.
+    pub(crate) fn statement_memory(&self) -> u64 {
+        self.keyspace.engine().participant().store().memory().limit() / 4
     }
 
     fn run_data(
@@ -634,8 +653,10 @@ impl Session {
 }
 
 /// The keys that a command names and may change.
-fn written_keys<'a>(command: &Command, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
-    if !command.flags.writes {
+pub(crate) fn written_keys<'a>(command: &Command, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    // A script that does not say otherwise may write.
+    let may_write = command.flags.writes || matches!(command.handler, Handler::Script(_)) && !command.flags.reads;
+    if !may_write {
         return Vec::new();
     }
     // Of a command that writes, what it reads must not change meanwhile either.

@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sql::table::Table;
 use sql_api::host::Host;
 use sql_exec::runtime::{Locked, Runtime, StatementSettings};
 use store::{Cursor, Direction, KeyRange, LockKey, LockMode, Snapshot};
@@ -435,9 +436,20 @@ impl<'w> Work<'w> {
         index: IndexId,
         range: KeyRange,
         direction: Direction,
+        visit: impl FnMut(&RowLayout, &[u8], &[u8]) -> Outcome<ControlFlow<()>>,
+    ) -> Outcome {
+        self.scan_table(db.table(part), index, range, direction, visit)
+    }
+
+    /// As [`scan_range`](Self::scan_range), of any table.
+    pub fn scan_table(
+        &self,
+        table: &Table,
+        index: IndexId,
+        range: KeyRange,
+        direction: Direction,
         mut visit: impl FnMut(&RowLayout, &[u8], &[u8]) -> Outcome<ControlFlow<()>>,
     ) -> Outcome {
-        let table = db.table(part);
         let layout = table.layout();
         let mut cursor = Cursor::new(range, direction);
         let mut failed = None;

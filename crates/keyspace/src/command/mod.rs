@@ -14,7 +14,7 @@ use governor::hashing::FastHashing;
 
 use crate::call::Call;
 use crate::failure::Outcome;
-use crate::session::SessionCall;
+use crate::session::{RunScript, SessionCall};
 
 pub use facts::{Argument, BeginSearch, Fact, FindKeys, KeySpec};
 
@@ -23,6 +23,8 @@ pub use facts::{Argument, BeginSearch, Fact, FindKeys, KeySpec};
 pub enum Handler {
     /// Works on keys, in a transaction.
     Data(fn(&mut Call<'_, '_>) -> Outcome),
+    /// Works on keys by commands of its own, in one transaction.
+    Script(RunScript),
     /// Works on the connection, or the server.
     Session(fn(&mut SessionCall<'_>) -> Outcome),
     /// Nobody: refused by name.

@@ -170,6 +170,31 @@ impl SessionCall<'_> {
                         return Err(failure);
                     }
                 }
+                Meant::Script { run, .. } => {
+                    let at = self.reply.bytes.len();
+                    let savepoint = work.savepoint();
+                    let done = run(
+                        &mut SessionCall {
+                            session: self.session,
+                            args,
+                            reply: self.reply,
+                            host,
+                        },
+                        &mut work,
+                    );
+                    match done {
+                        Ok(()) => work.release(savepoint),
+                        Err(failure @ Failure::Again(_)) => {
+                            self.session.db = db_before;
+                            return Err(failure);
+                        }
+                        Err(failure) => {
+                            work.roll_back_to(savepoint);
+                            self.reply.bytes.truncate(at);
+                            self.reply.error(&failure.text());
+                        }
+                    }
+                }
                 Meant::Session { run, .. } => {
                     let at = self.reply.bytes.len();
                     let done = run(&mut SessionCall {
@@ -205,9 +230,10 @@ impl SessionCall<'_> {
             if command.name() == "select" && args.len() == 2 {
                 db = crate::types::generic::database(args[1]).unwrap_or(db);
             }
-            if matches!(command.handler, Handler::Data(_)) {
-                writes |= command.flags.writes;
-                keys.extend(written_keys(command, args).into_iter().map(|key| (db, key)));
+            if matches!(command.handler, Handler::Data(_) | Handler::Script(_)) {
+                let declared = written_keys(command, args);
+                writes |= command.flags.writes || !declared.is_empty();
+                keys.extend(declared.into_iter().map(|key| (db, key)));
             }
         }
         if !writes && watch.is_none() {
