@@ -68,6 +68,8 @@ pub struct Session {
     pub account: Option<SessionAccount>,
     pub(crate) client: Arc<Client>,
     pub(crate) reply_mode: ReplyMode,
+    /// Nobody wants the answer to the command that is running.
+    pub(crate) skips_reply: bool,
     pub(crate) durability: Durability,
     pub(crate) queue: Option<Queue>,
     pub(crate) watch: Option<Watch>,
@@ -172,6 +174,7 @@ impl Session {
             account,
             client,
             reply_mode: ReplyMode::default(),
+            skips_reply: false,
             durability,
             queue: None,
             watch: None,
@@ -394,7 +397,10 @@ impl Session {
         }
         let begin = reply.bytes.len();
         reply.protocol = self.protocol;
-        let reply_mode = self.reply_mode;
+        self.skips_reply = self.reply_mode == ReplyMode::SkipNext;
+        if self.skips_reply {
+            self.reply_mode = ReplyMode::On;
+        }
         let result = match (meant, self.queue.is_some()) {
             // Whatever is wrong with EXEC, the transaction is over.
             (Meant::Refused(failure), true) if args[0].eq_ignore_ascii_case(b"exec") => {
@@ -437,16 +443,7 @@ impl Session {
             reply.protocol = self.protocol;
             reply.error(&failure.text());
         }
-        match reply_mode {
-            ReplyMode::On => {}
-            ReplyMode::Off if self.reply_mode == ReplyMode::On => {}
-            ReplyMode::Off => reply.bytes.truncate(begin),
-            ReplyMode::SkipNext => {
-                reply.bytes.truncate(begin);
-                self.reply_mode = ReplyMode::On;
-            }
-        }
-        if self.reply_mode == ReplyMode::Off {
+        if self.skips_reply || self.reply_mode != ReplyMode::On {
             reply.bytes.truncate(begin);
         }
     }

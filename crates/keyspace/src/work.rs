@@ -63,6 +63,9 @@ pub struct Work<'w> {
     transaction: RefCell<Transaction>,
     /// Tables whose definitions are locked.
     locked_tables: RefCell<Vec<(u32, Part)>>,
+    /// `None`: all of a database.
+    #[cfg(debug_assertions)]
+    locked_keys: RefCell<std::collections::HashSet<(u32, Option<Vec<u8>>)>>,
     events: Vec<Event>,
     key: RefCell<Vec<u8>>,
 }
@@ -94,6 +97,8 @@ impl<'w> Work<'w> {
             transaction: RefCell::new(transaction),
             locked_tables: RefCell::default(),
             events: Vec::new(),
+            #[cfg(debug_assertions)]
+            locked_keys: RefCell::default(),
             key: RefCell::default(),
         }
     }
@@ -135,6 +140,8 @@ impl<'w> Work<'w> {
         }
         for key in keys {
             check_key(key)?;
+            #[cfg(debug_assertions)]
+            self.locked_keys.borrow_mut().insert((db.number, Some(key.to_vec())));
             let mut bytes = self.key.borrow_mut();
             db.write_row_key(key, &mut bytes);
             let locked = runtime.with_locks(|transaction| transaction.lock_for_write(&table.rows, &bytes));
@@ -161,7 +168,12 @@ impl<'w> Work<'w> {
         let lock = |transaction: &mut Transaction| {
             transaction.lock_for_read(&table.rows, &bytes, LockMode::Exclusive, LockPolicy::SkipLocked)
         };
-        Ok(self.runtime().with_locks(lock)? == Locked::Yes)
+        let is_locked = self.runtime().with_locks(lock)? == Locked::Yes;
+        #[cfg(debug_assertions)]
+        if is_locked {
+            self.locked_keys.borrow_mut().insert((db.number, Some(key.to_vec())));
+        }
+        Ok(is_locked)
     }
 
     /// Whether there is a key that has expired, and is not removed yet.
@@ -194,7 +206,23 @@ impl<'w> Work<'w> {
         let table = db.table(Part::Keys).id();
         let lock = |transaction: &mut Transaction| transaction.lock_table(table, LockMode::Exclusive, LockPolicy::Wait);
         self.runtime().with_locks(lock)?;
+        #[cfg(debug_assertions)]
+        self.locked_keys.borrow_mut().insert((db.number, None));
         Ok(())
+    }
+
+    /// Whoever changes a key has to hold its lock: a command that locks other keys than it changes loses updates.
+    fn assert_locked(&self, _db: &Db, _key: &[u8]) {
+        #[cfg(debug_assertions)]
+        {
+            let locked = self.locked_keys.borrow();
+            let is_locked = locked.contains(&(_db.number, None)) || locked.contains(&(_db.number, Some(_key.to_vec())));
+            assert!(
+                is_locked,
+                "{:?} is changed without its lock",
+                String::from_utf8_lossy(_key)
+            );
+        }
     }
 
     /// Waits until what is read is as new as anybody has been told.
@@ -265,6 +293,7 @@ impl<'w> Work<'w> {
     /// Puts a key's row in the place of the one that is there. The elements of another type are the caller's to remove before
     /// ([`remove`](Self::remove)). The key is locked ([`lock_keys`](Self::lock_keys)), as for all that changes it.
     pub fn put(&mut self, db: &Db, key: &[u8], head: HeadRef<'_>) -> Outcome {
+        self.assert_locked(db, key);
         let table = db.table(Part::Keys);
         let mut row = Vec::with_capacity(key.len() + head.value.len() + head.meta.len() + 24);
         head.write(table.layout(), key, &mut row);
@@ -279,6 +308,7 @@ impl<'w> Work<'w> {
 
     /// Removes a key with all that belongs to it; false: there was none. One that has expired is removed, too.
     pub fn remove(&mut self, db: &Db, key: &[u8]) -> Outcome<bool> {
+        self.assert_locked(db, key);
         let table = db.table(Part::Keys);
         let layout = table.layout();
         let bytes = db.row_key(key);
@@ -317,6 +347,7 @@ impl<'w> Work<'w> {
 
     /// Removes a key's row alone: what belongs to it is another key's now.
     pub fn forget(&mut self, db: &Db, key: &[u8]) -> Outcome {
+        self.assert_locked(db, key);
         let rows = &db.table(Part::Keys).rows;
         self.transaction.get_mut().put_unlocked(rows, &db.row_key(key), None)?;
         Ok(())

@@ -67,6 +67,12 @@ fn only_answers_that_are_wanted_are_given() {
         "GET a",
     ];
     assert_eq!(send(&mut session, &lines), "+OK $1 2 ");
+    let lines = ["CLIENT REPLY SKIP", "CLIENT REPLY ON", "GET a"];
+    assert_eq!(send(&mut session, &lines), "+OK $1 2 ");
+    let lines = ["CLIENT REPLY SKIP", "CLIENT REPLY SKIP", "GET a", "GET b"];
+    assert_eq!(send(&mut session, &lines), "$1 2 ");
+    let lines = ["CLIENT REPLY SKIP", "CLIENT REPLY OFF", "GET a", "GET b"];
+    assert_eq!(send(&mut session, &lines), "");
 }
 
 #[test]

@@ -189,15 +189,39 @@ impl Command {
                 keys.extend(range.step_by(step).map(|at| (at, access)));
             }
         }
-        // What the facts do not tell.
-        if self.fact.name == "sort"
-            && let Some(at) = args.iter().skip(2).position(|arg| arg.eq_ignore_ascii_case(b"STORE"))
-            && at + 3 < args.len()
+        // What the facts do not tell, or tell of the first such option: the last one counts.
+        let target = match self.fact.name.as_str() {
+            "sort" => last_target(args, 2, &["STORE"]),
+            "georadius" => last_target(args, 6, &["STORE", "STOREDIST"]),
+            "georadiusbymember" => last_target(args, 5, &["STORE", "STOREDIST"]),
+            _ => None,
+        };
+        if let Some(at) = target
+            && keys.iter().all(|(known, _)| *known != at)
         {
-            keys.push((at + 3, Access::Writes));
+            keys.push((at, Access::Writes));
         }
         keys
     }
+}
+
+/// The argument behind the last of these options, the first of which may stand at `from`.
+fn last_target(args: &[&[u8]], from: usize, names: &[&str]) -> Option<usize> {
+    let (mut at, mut found) = (from, None);
+    while at + 1 < args.len() {
+        let option = args[at].to_ascii_uppercase();
+        let is_target = names.iter().any(|name| name.as_bytes() == option);
+        if is_target {
+            found = Some(at + 1);
+        }
+        at += match option.as_slice() {
+            b"LIMIT" => 3,
+            b"BY" | b"GET" => 2,
+            _ if is_target => 2,
+            _ => 1,
+        };
+    }
+    found
 }
 
 impl KeySpec {

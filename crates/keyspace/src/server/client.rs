@@ -214,6 +214,7 @@ pub fn reply(call: &mut SessionCall) -> Outcome {
     match call.args[2] {
         how if is_word(how, "ON") => {
             call.session.reply_mode = ReplyMode::On;
+            call.session.skips_reply = false;
             call.reply.ok();
         }
         how if is_word(how, "OFF") => call.session.reply_mode = ReplyMode::Off,
