@@ -8,7 +8,7 @@ use super::{Problem, Tree};
 const LAYERS: &[&[&str]] = &[
     &["governor"],
     &["types", "env", "fiber", "lab-results"],
-    &["store", "journal", "parser", "mysql-wire", "redis-wire"],
+    &["store", "journal", "parser", "mysql-wire", "redis-wire", "http-wire"],
     &["shard", "net", "mysql-client", "lab-driver", "lab-host", "lab-report"],
     &["catalog", "transaction", "sql-api", "lab"],
     &["sql-expr"],
