@@ -124,6 +124,8 @@ pub struct Handle {
     interrupt: AtomicU8,
     waker: Mutex<Option<Waker>>,
     draining: Arc<AtomicBool>,
+    /// It asks for pages of the node's own, and is nobody's session: neither counted nor listed.
+    is_visitor: AtomicBool,
     /// What the session holds of the node's memory.
     pub(crate) account: Arc<Account>,
 }
@@ -204,6 +206,14 @@ impl Registry {
         Some(handle)
     }
 
+    /// Enters a new connection that may never log in.
+    pub fn enter_visitor(&self, peer: Peer) -> Option<Arc<Handle>> {
+        let handle = self.enter(peer)?;
+        handle.is_visitor.store(true, Relaxed);
+        self.counters.connections.fetch_sub(1, Relaxed);
+        Some(handle)
+    }
+
     /// Enters work of the node's own.
     pub(crate) fn enter_job(&self, user: &str, database: Option<&str>) -> Arc<Handle> {
         let mut connections = self.connections.lock();
@@ -227,9 +237,19 @@ impl Registry {
             .places
             .lock()
             .open(&mut handle.place.lock(), account, standing, limits);
+        if opened.is_ok() {
+            self.is_no_visitor(handle);
+        }
         opened.inspect_err(|_| {
             self.counters.connections_refused.fetch_add(1, Relaxed);
         })
+    }
+
+    /// A visitor becomes a session's connection: of whoever runs the node, say, who needs no place.
+    pub fn is_no_visitor(&self, handle: &Handle) {
+        if handle.is_visitor.swap(false, Relaxed) {
+            self.counters.connections.fetch_add(1, Relaxed);
+        }
     }
 
     pub(crate) fn leave(&self, handle: &Handle) {
@@ -309,10 +329,10 @@ impl Registry {
         };
         Statistics {
             uptime_seconds: self.started.elapsed().as_secs(),
-            connected: connections.len(),
+            connected: connections.values().filter(|handle| !handle.is_visitor()).count(),
             running: connections
                 .values()
-                .filter(|handle| handle.phase.load(Relaxed) != phase::IDLE)
+                .filter(|handle| !handle.is_visitor() && handle.phase.load(Relaxed) != phase::IDLE)
                 .count(),
             connections: counters.connections.load(Relaxed),
             connections_refused: counters.connections_refused.load(Relaxed),
@@ -332,7 +352,8 @@ impl Registry {
 impl Processes for Registry {
     fn list(&self) -> Vec<Process> {
         let handles: Vec<_> = self.connections.lock().values().cloned().collect();
-        handles.iter().map(|handle| handle.process()).collect()
+        let sessions = handles.iter().filter(|handle| !handle.is_visitor());
+        sessions.map(|handle| handle.process()).collect()
     }
 
     fn traffic(&self) -> Traffic {
@@ -378,6 +399,7 @@ impl Handle {
             interrupt: AtomicU8::new(interrupt::NONE),
             waker: Mutex::default(),
             draining,
+            is_visitor: AtomicBool::new(false),
             account: Arc::default(),
         }
     }
@@ -443,6 +465,10 @@ impl Handle {
     fn enter(&self, phase: u8) {
         self.phase.store(phase, Relaxed);
         self.since_ms.store(CoarseInstant::now().as_millis(), Relaxed);
+    }
+
+    fn is_visitor(&self) -> bool {
+        self.is_visitor.load(Relaxed)
     }
 
     fn interrupt(&self, weight: u8) {
@@ -561,6 +587,27 @@ mod tests {
         handle.begin("Ping", b"");
         assert_eq!(handle.interrupted(), Some(Interrupt::KillConnection));
         assert!(!registry.kill(handle.id + 1, Kill::Query));
+    }
+
+    #[test]
+    fn visitors_are_not_listed_until_they_log_in() {
+        let registry = Registry::new();
+        let handle = registry.enter_visitor(peer()).unwrap();
+        assert!(registry.list().is_empty());
+        assert_eq!(
+            (registry.statistics().connected, registry.statistics().connections),
+            (0, 0)
+        );
+        let opened = registry.open(
+            &handle,
+            ("u".into(), "%".into()),
+            &Standing::default(),
+            &Limits::default(),
+        );
+        assert_eq!(
+            (opened.is_ok(), registry.list().len(), registry.statistics().connections),
+            (true, 1, 1)
+        );
     }
 
     #[test]

@@ -319,6 +319,34 @@ impl Socket {
         }
     }
 
+    /// The first byte that the client sends, which stays to be read: from it some protocols can be told apart. Nothing has been read yet.
+    pub async fn first_byte(&self, timeout: Duration) -> Result<u8, SocketEnd> {
+        self.deadline.set(timeout);
+        poll_fn(|context| {
+            if let Poll::Ready(byte) = self.poll_first_byte(context) {
+                return Poll::Ready(byte);
+            }
+            match self.end_of_connection() {
+                Some(interrupt) => Poll::Ready(Err(SocketEnd::Interrupted(interrupt))),
+                None if self.handle.is_draining() => Poll::Ready(Err(SocketEnd::Interrupted(Interrupt::Shutdown))),
+                None => self.poll_deadline(context, false).map(|end| end.map(|()| 0)),
+            }
+        })
+        .await
+    }
+
+    fn poll_first_byte(&self, context: &mut Context<'_>) -> Poll<Result<u8, SocketEnd>> {
+        let stream = self.stream.borrow();
+        let Some(stream) = stream.transport() else {
+            return Poll::Ready(Err(SocketEnd::Closed));
+        };
+        let mut byte = [0];
+        match ready!(stream.poll_peek_into(context, &mut byte)) {
+            Ok(0) | Err(_) => Poll::Ready(Err(SocketEnd::Closed)),
+            Ok(_) => Poll::Ready(Ok(byte[0])),
+        }
+    }
+
     /// Goes on encrypted. The client's last message was read alone, so nothing of its handshake is missing.
     pub async fn start_tls(&self, tls: &Tls, timeout: Duration) -> Result<(), SocketEnd> {
         let Stream::Plain(stream) = self.stream.replace(Stream::Gone) else {

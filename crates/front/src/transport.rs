@@ -42,9 +42,13 @@ impl Accepted {
 impl Transport {
     /// Looks at the next byte without taking it: 0 once the client has closed its side.
     pub fn poll_peek(&self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut byte = [0];
+        self.poll_peek_into(context, &mut [0])
+    }
+
+    /// As [`poll_peek`](Self::poll_peek), and shows the byte.
+    pub fn poll_peek_into(&self, context: &mut Context<'_>, byte: &mut [u8; 1]) -> Poll<io::Result<usize>> {
         match self {
-            Transport::Tcp(stream) => stream.poll_peek(context, &mut ReadBuf::new(&mut byte)),
+            Transport::Tcp(stream) => stream.poll_peek(context, &mut ReadBuf::new(byte)),
             Transport::Unix(stream) => loop {
                 ready!(stream.poll_read_ready(context))?;
                 let peeked = stream.try_io(Interest::READABLE, || {
