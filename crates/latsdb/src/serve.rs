@@ -1,12 +1,12 @@
 //! `latsdb serve`: one node from start to stop.
 //!
 //! ```text
-//!   HTTP up (503: recovering) ─▶ rows recovered ─▶ event loops and MySQL up ─▶ banner
+//!   event loops and HTTP up (503: recovering) ─▶ rows recovered ─▶ MySQL up ─▶ banner
 //!        ─▶ SIGTERM or SIGINT ─▶ statements finish ─▶ checkpoint ─▶ end     (a second signal: end at once)
 //! ```
 
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use front::{EventLoops, Logins, Tls};
+use front_http::Doors;
+use rest::Rest;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sql::engine::Engine;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::cluster::{Cluster, keep_up};
@@ -50,22 +50,22 @@ pub fn run(config: &Config) -> Result<()> {
 
 async fn serve(mut config: Config) -> Result<()> {
     let mut stop = StopSignals::listen()?;
-    let http = listen(config.http_addr).await?;
+    let http = listen(config.http_addr)?;
     config.http_addr = http.local_addr()?;
     let node = Node::new(config.clone());
-    let (stop_http, mut http_stopped) = watch::channel(false);
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let loops =
+        EventLoops::start(cores, config.report_turns, node.registry().clone()).context("cannot start a thread")?;
+    let doors = Arc::new(Doors::default());
     // On another address than loopback, HTTP waits for the same condition as MySQL.
     let mut http = Some(http);
-    let mut start_http = |node: &Arc<Node>| {
-        if let Some(listener) = http.take() {
-            let (node, mut stopped) = (node.clone(), http_stopped.clone());
-            tokio::spawn(front_http::serve(listener, node, async move {
-                let _ = stopped.wait_for(|stopped| *stopped).await;
-            }));
-        }
+    let mut start_http = |node: &Arc<Node>| match http.take() {
+        Some(listener) => front_http::Server::start(listener, loops.loops(), node.clone(), doors.clone()).map(Some),
+        None => Ok(None),
     };
+    let mut early_http = None;
     if config.http_addr.ip().is_loopback() {
-        start_http(&node);
+        early_http = start_http(&node).context("cannot start a thread")?;
     }
 
     let registry = node.registry().clone();
@@ -89,9 +89,9 @@ async fn serve(mut config: Config) -> Result<()> {
     if let Some(engine) = &parts.engine {
         refuse_open_doors(&config, engine)?;
     }
-    start_http(&node);
-    let open = match &parts.engine {
-        Some(engine) => Some(open_to_clients(&mut config, &node, &parts, engine)?),
+    let late_http = start_http(&node).context("cannot start a thread")?;
+    let mysql = match &parts.engine {
+        Some(engine) => Some(open_to_clients(&mut config, &node, &parts, engine, &loops, &doors)?),
         None => {
             node.bears_witness(parts.clone());
             say(&witness_banner(&config));
@@ -109,9 +109,13 @@ async fn serve(mut config: Config) -> Result<()> {
         {
             info!(%reason, "the lead stays here to the end");
         }
-        if let Some(open) = open {
-            open.mysql.stop().await;
-            open.loops.shutdown(STATEMENT_GRACE).await;
+        if let Some(mysql) = mysql {
+            mysql.stop().await;
+        }
+        // Load balancers hear that the node stops for as long as it has clients.
+        loops.shutdown(STATEMENT_GRACE).await;
+        for http in early_http.into_iter().chain(late_http) {
+            http.stop().await;
         }
         let shard = parts.shard.clone();
         tokio::task::spawn_blocking(move || shard.shutdown()).await
@@ -126,26 +130,28 @@ async fn serve(mut config: Config) -> Result<()> {
     if let Some(cluster) = &cluster {
         cluster.stop();
     }
-    stop_http.send_replace(true);
-    http_stopped.mark_unchanged();
     info!("stopped");
     Ok(())
 }
 
-/// What clients come by, and the threads that serve them.
-struct Open {
-    loops: EventLoops,
-    mysql: front_mysql::Server,
-}
-
 /// Clients may come: opens what they come by, and says so.
-fn open_to_clients(config: &mut Config, node: &Arc<Node>, parts: &Parts, engine: &Arc<Engine>) -> Result<Open> {
+fn open_to_clients(
+    config: &mut Config,
+    node: &Arc<Node>,
+    parts: &Parts,
+    engine: &Arc<Engine>,
+    loops: &EventLoops,
+    doors: &Doors,
+) -> Result<front_mysql::Server> {
     let registry = node.registry().clone();
     let backend = Arc::new(Sessions(engine.clone()));
     let tls = Tls::load_or_generate(&config.data_dir).context("cannot set up TLS")?;
     let logins = Logins::start(tls.secret(), registry.clone(), backend).context("cannot start a thread")?;
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    let loops = EventLoops::start(cores, config.report_turns, registry).context("cannot start a thread")?;
+    doors.open(front_http::Open {
+        logins: logins.clone(),
+        tls: tls.clone(),
+        rest: Rest::new(engine.clone(), front_http::jobs(loops.loops())),
+    });
     let mysql = front_mysql::Config {
         socket: socket_of(config)?,
         tls: Some(tls),
@@ -164,7 +170,7 @@ fn open_to_clients(config: &mut Config, node: &Arc<Node>, parts: &Parts, engine:
     tokio::spawn(log_automatic_ids(engine.clone()));
     tokio::spawn(events::keep_time(engine.clone(), parts.shard.clone(), loops.loops()));
     say(&banner(config, socket.as_deref()));
-    Ok(Open { loops, mysql })
+    Ok(mysql)
 }
 
 fn say(banner: &str) {
@@ -186,10 +192,8 @@ fn allow_many_files() {
     }
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
-        .with_context(|| cannot_listen("HTTP", address, "--http-addr"))
+fn listen(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).with_context(|| cannot_listen("HTTP", address, "--http-addr"))
 }
 
 fn cannot_listen(protocol: &str, address: SocketAddr, flag: &str) -> String {
@@ -268,7 +272,7 @@ fn banner(config: &Config, socket: Option<&Path>) -> String {
          \n\
          \x20 MySQL   {mysql}    mariadb -h {}{port} -u root\n\
          {socket}\
-         \x20 HTTP    http://{http}    /health /status /metrics\n\
+         \x20 HTTP    http://{http}    /health /status /metrics /v1/…\n\
          \x20 shell   latsdb sql{}\n\
          \n\
          Stop with Ctrl-C.",

@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["sql-plan"],
     &["sql-exec"],
     &["sql"],
-    &["keyspace"],
+    &["keyspace", "rest"],
     &["front"],
     &["front-mysql", "front-redis", "front-http"],
     &["latsdb"],
