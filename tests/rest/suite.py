@@ -516,6 +516,9 @@ def slow_and_greedy_clients_disturb_nobody(node):
 def large_bodies_and_deep_documents(node):
     problem(node.ask("POST", ROWS, "[" * 100_000), 400)
     problem(node.ask("POST", "/v1/sql", {"sql": "SELECT 1", "parameters": [json.loads("[" * 100 + "]" * 100)] * 70_000}), 400)
+    before = node.resident()
+    problem(node.ask("POST", ROWS, "[" + "{}," * 10_000_000 + "{}]"), 507)
+    assert node.resident() - before < 600 << 20
     assert node.ask("POST", "/v1/sql", {"sql": "SELECT LENGTH(?)", "parameters": ["x" * (8 << 20)]}).json["rows"] == [[8 << 20]]
 
 

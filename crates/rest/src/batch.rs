@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::change::{Changed, GivenRow, write_changed};
 use crate::client::Client;
 use crate::etag::Condition;
-use crate::json::{self, Given};
+use crate::json::{self, Given, List};
 use crate::problem::Problem;
 use crate::read::table_of;
 use crate::routes::Task;
@@ -19,7 +19,7 @@ const OPERATIONS_MAX: usize = 10_000;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Body {
-    operations: Vec<Operation>,
+    operations: List<Operation>,
     transaction: Option<String>,
 }
 
@@ -42,12 +42,12 @@ struct Operation {
     table: Option<String>,
     key: Option<Given>,
     row: Option<GivenRow>,
-    rows: Option<Vec<GivenRow>>,
+    rows: Option<List<GivenRow>>,
     if_match: Option<String>,
     if_none_match: Option<String>,
     sql: Option<String>,
     #[serde(default)]
-    parameters: Vec<Given>,
+    parameters: List<Given>,
 }
 
 pub fn run(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Result<(), Problem> {

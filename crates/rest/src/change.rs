@@ -6,12 +6,12 @@ use std::sync::Arc;
 use catalog::TableDef;
 use serde_json::value::RawValue;
 use sql_api::host::Host;
-use types::Value;
+use types::{SqlError, Value};
 
 use crate::answer::Answer;
 use crate::client::{Client, quoted};
 use crate::etag::{self, Condition};
-use crate::json::{self, Given, Numbers};
+use crate::json::{self, Given, List, Numbers};
 use crate::key;
 use crate::problem::Problem;
 use crate::routes::Task;
@@ -302,13 +302,18 @@ pub fn insert(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> 
     task.request.check_type(&["application/json", NDJSON])?;
     let is_lines = task.request.check_type(&[NDJSON]).is_ok();
     let body = task.request.body;
-    let rows: Vec<GivenRow> = match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+    let rows: List<GivenRow> = match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         _ if is_lines => {
             let lines = serde_json::Deserializer::from_slice(body).into_iter::<GivenRow>();
-            lines.collect::<Result<_, _>>().map_err(json::not_json)?
+            let mut rows = Vec::new();
+            for row in lines {
+                rows.push(row.map_err(json::not_json)?);
+                governor::tick().map_err(SqlError::from)?;
+            }
+            List(rows)
         }
         Some(b'[') => serde_json::from_slice(body).map_err(json::not_json)?,
-        _ => vec![serde_json::from_slice(body).map_err(json::not_json)?],
+        _ => List(vec![serde_json::from_slice(body).map_err(json::not_json)?]),
     };
     let host = task.host;
     let changed = client.atomically(host, |client| client.insert(&database, &table, &rows, host))?;

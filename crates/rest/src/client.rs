@@ -115,6 +115,8 @@ impl Client {
 
     /// Answers a request. Whatever happens, the answer is one; the session is as it was before.
     pub fn answer(&mut self, request: &Request<'_>, host: &dyn Host, answer: &mut Answer<'_>) {
+        // From here on the governor counts for what this request reads and makes; its statements count anew.
+        governor::begin_statement(self.rest.engine.participant().store().memory().limit() / 4);
         let outcome = self
             .rest
             .tokens

@@ -13,7 +13,7 @@ use types::{Date, DateTime, SqlType, ValueRef};
 
 use crate::answer::Answer;
 use crate::client::{Client, quoted};
-use crate::json::{self, Given, Numbers};
+use crate::json::{self, Given, List, Numbers};
 use crate::key;
 use crate::problem::Problem;
 use crate::read::{KEYS_MAX, in_one_snapshot, table_of, text_of};
@@ -27,9 +27,9 @@ use crate::statements::type_name;
 struct Body {
     groups: Vec<Group>,
     /// Values of the groups' keys, by name.
-    entities: Vec<BTreeMap<String, Given>>,
+    entities: List<BTreeMap<String, Given>>,
     /// For each entity, values that are taken as they are, by the features' names.
-    passed: Option<Vec<BTreeMap<String, Given>>>,
+    passed: Option<List<BTreeMap<String, Given>>>,
     numbers: Option<String>,
 }
 
@@ -150,7 +150,7 @@ pub fn vectors(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) ->
     let sources = sources(client, &body.groups, host)?;
     let found = in_one_snapshot(client, host, |client| {
         let mut all = Vec::with_capacity(keys);
-        for entity in &body.entities {
+        for entity in body.entities.iter() {
             for source in &sources {
                 all.push(read_by_statement(client, source, entity, numbers, host)?);
             }

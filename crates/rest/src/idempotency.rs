@@ -19,6 +19,7 @@ use crate::routes::{Kind, Route, Task};
 const KEY_MAX: usize = 255;
 /// Bytes of the longest answer that is kept.
 const ANSWER_MAX: usize = 1 << 20;
+const TOO_LONG: &str = "the answer to a request with an idempotency key is longer than 1 MiB";
 /// One request in so many removes what has expired.
 const BETWEEN_CLEANUPS: u32 = 64;
 
@@ -78,15 +79,16 @@ struct Kept {
 }
 
 /// Answers are collected, as they are part of the transaction.
-struct Nowhere;
+#[derive(Default)]
+struct Collected(Vec<u8>);
 
-impl Outlet for Nowhere {
+impl Outlet for Collected {
     fn send(&mut self, _head: &Head, body: &mut Vec<u8>, _host: &dyn Host) -> SqlResult<()> {
-        body.clear();
-        Err(SqlError::with_message(
-            ErrorKind::UnknownError,
-            format!("the answer to a request with an idempotency key is longer than {ANSWER_MAX} bytes"),
-        ))
+        if self.0.len() + body.len() > ANSWER_MAX {
+            return Err(SqlError::with_message(ErrorKind::UnknownError, TOO_LONG));
+        }
+        self.0.append(body);
+        Ok(())
     }
 }
 
@@ -103,7 +105,7 @@ fn once(client: &mut Client, route: &Route, task: &Task<'_>, row: &Row) -> Resul
         }
         inserted => drop(inserted?),
     }
-    let mut outlet = Nowhere;
+    let mut outlet = Collected::default();
     let mut answer = Answer::new(Vec::new(), &mut outlet);
     // What fails for good is kept, too, and leaves nothing else.
     let done = client.atomically(host, |client| {
@@ -118,11 +120,11 @@ fn once(client: &mut Client, route: &Route, task: &Task<'_>, row: &Row) -> Resul
         }
         Err(problem) => answer.refuse(&problem),
     }
-    let (head, body) = answer.into_parts();
+    let (head, rest) = answer.into_parts();
+    let mut body = outlet.0;
+    body.extend_from_slice(&rest);
     if body.len() > ANSWER_MAX {
-        return Err(Problem::bad_request(format!(
-            "the answer to a request with an idempotency key is longer than {ANSWER_MAX} bytes"
-        )));
+        return Err(Problem::bad_request(TOO_LONG));
     }
     let kept = [
         Value::Int(head.status.into()),

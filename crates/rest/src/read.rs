@@ -5,7 +5,7 @@ use sql_api::host::Host;
 
 use crate::answer::Answer;
 use crate::client::Client;
-use crate::json::{self, Given, Numbers};
+use crate::json::{self, Given, List, Numbers};
 use crate::key;
 use crate::problem::Problem;
 use crate::request::numbers_named;
@@ -19,7 +19,7 @@ pub const KEYS_MAX: usize = 10_000;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Body {
-    reads: Vec<Read>,
+    reads: List<Read>,
     numbers: Option<String>,
 }
 
@@ -29,7 +29,7 @@ struct Body {
 struct Read {
     database: Option<String>,
     table: String,
-    keys: Vec<Given>,
+    keys: List<Given>,
     columns: Option<Vec<String>>,
 }
 
@@ -110,7 +110,7 @@ fn look_up(client: &mut Client, reads: &[Read], host: &dyn Host) -> Result<Optio
             return Ok(None);
         };
         let mut keys = Keys::default();
-        for given in &read.keys {
+        for given in read.keys.iter() {
             governor::tick().map_err(types::SqlError::from)?;
             if !write_key(&direct, given, &mut keys.bytes)? {
                 return Ok(None);

@@ -9,7 +9,7 @@ use types::{RowLayout, SqlError, SqlResult, SqlType, TypeKind, Value, ValueRef};
 
 use crate::answer::{Answer, NDJSON};
 use crate::client::Client;
-use crate::json::{self, Given, Numbers};
+use crate::json::{self, Given, List, Numbers};
 use crate::problem::Problem;
 use crate::request::numbers_named;
 use crate::routes::Task;
@@ -20,7 +20,7 @@ use crate::transactions;
 struct Body {
     sql: String,
     #[serde(default)]
-    parameters: Vec<Given>,
+    parameters: List<Given>,
     /// The current database.
     database: Option<String>,
     transaction: Option<String>,

@@ -1,9 +1,13 @@
 //! JSON as values of statements.
 
+use std::marker::PhantomData;
+
 use http_wire::base64;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use types::decimal::Decimal;
-use types::{Value, number};
+use types::{SqlError, Value, number};
 
 use crate::problem::Problem;
 
@@ -65,6 +69,53 @@ fn double(text: &str) -> Value {
     Value::Double(number::parse_double(text.as_bytes()).value)
 }
 
+/// A list that is read turn by turn, under the limits of a statement: bodies may be long, and small in bytes but large in memory.
+pub struct List<T>(pub Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> List<T> {
+        List(Vec::new())
+    }
+}
+
+impl<T> std::ops::Deref for List<T> {
+    type Target = Vec<T>;
+
+    fn deref(&self) -> &Vec<T> {
+        &self.0
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<List<T>, D::Error> {
+        struct InTurns<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for InTurns<T> {
+            type Value = Vec<T>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+                let mut list = Vec::new();
+                while let Some(element) = seq.next_element()? {
+                    list.push(element);
+                    // What stopped it is told by `not_json`.
+                    governor::tick().map_err(|_| A::Error::custom("the request was stopped"))?;
+                }
+                Ok(list)
+            }
+        }
+
+        deserializer.deserialize_seq(InTurns(PhantomData)).map(List)
+    }
+}
+
+/// The body is something else; or its reading was stopped by a limit, a KILL or the end of its client.
 pub fn not_json(error: serde_json::Error) -> Problem {
+    if let Err(stop) = governor::check() {
+        return SqlError::from(stop).into();
+    }
     Problem::bad_request(format!("the body is not the JSON that is expected: {error}"))
 }
