@@ -235,9 +235,40 @@ def statements_have_parameters_and_stream(node):
     assert len(node.sql(many)["rows"]) == 100_000
     failing = node.ask("POST", "/v1/sql", {"sql": many.replace("a.i, b.i", "a.i, IF(a.i = 900, (SELECT 1 UNION SELECT 2), 1)"), "format": "ndjson"})
     assert failing.status == 400 or b'"code":1242' in failing.body.splitlines()[-1]
-    problem(node.ask("POST", "/v1/sql", {"sql": "SELECT 1", "format": "arrow"}), 501, "not-implemented")
     problem(node.ask("POST", "/v1/sql", {"sql": "SELECT ?", "parameters": [1, 2]}), 400)
     problem(node.ask("POST", "/v1/sql", {"sql": "SELECT 1; SELECT 2"}), 400, code=1064)
+
+
+@test
+def rows_come_as_arrow_streams(node):
+    import pyarrow
+    import pyarrow.ipc
+
+    def ask(sql):
+        answer = node.ask("POST", "/v1/sql", {"sql": sql, "format": "arrow"})
+        assert answer.status == 200 and answer.headers["content-type"] == "application/vnd.apache.arrow.stream", answer.text
+        table = pyarrow.ipc.open_stream(answer.body).read_all()
+        table.validate(full=True)
+        return table
+    node.ask("POST", ROWS, [{"id": -1, "name": "ö", "price": "-12.5", "stock": 18446744073709551615, "picture": "AAEC/w==", "tags": [1],
+                             "made": "2024-02-29 07:08:09.012", "seen": "2024-01-01 00:00:00", "live": True}, {"id": 2}])
+    got = ask("SELECT *, DATE(made) AS day, 1.5e0 AS d, CAST('-12:30:00' AS TIME) AS t FROM shop.items ORDER BY id")
+    first, second = got.to_pylist()
+    expected = {"id": -1, "name": "ö", "price": Decimal("-12.5000"), "stock": 18446744073709551615, "picture": b"\0\1\2\xff", "tags": "[1]",
+                "live": 1, "d": 1.5, "t": "-12:30:00"}
+    assert {name: first[name] for name in expected} == expected, first
+    assert first["made"].isoformat() == "2024-02-29T07:08:09.012000" and str(first["day"]) == "2024-02-29"
+    assert first["seen"].isoformat() == "2024-01-01T00:00:00+00:00"
+    assert second["price"] is None and second["name"] == "none" and second["tags"] is None and second["made"] is None
+    assert got.schema.field("stock").type == pyarrow.uint64() and got.schema.field("id").type == pyarrow.int32()
+    many = ask("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) "
+               "SELECT a.i AS a, CONCAT('x', b.i) AS b, IF(b.i % 3, NULL, b.i) AS c FROM n a, n b")
+    assert many.num_rows == 250_000 and many["c"].null_count == 250_000 - 500 * 166 and many["a"][249_999].as_py() in range(1, 501)
+    assert sum(many["a"].to_pylist()) == 500 * sum(range(501))
+    assert ask("SELECT * FROM shop.items WHERE id = 99").num_rows == 0
+    done = node.ask("POST", "/v1/sql", {"sql": "DELETE FROM shop.items", "format": "arrow"})
+    assert done.json["affected_rows"] == 2
+    problem(node.ask("POST", "/v1/sql", {"sql": "SELECT x", "format": "arrow"}), 400, code=1054)
 
 
 @test

@@ -8,6 +8,7 @@
 //! Who it is, is looked at before more of a body is taken in than what has come with the head. While it waits for a request, a connection
 //! holds no buffer and no stack.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -70,6 +71,8 @@ struct Connection {
     /// A body, lent to each answer for its memory.
     body: Vec<u8>,
     known: Known,
+    /// A part of the running request's answer has been sent.
+    has_begun: Cell<bool>,
     long_turns: LongTurns,
 }
 
@@ -118,6 +121,7 @@ pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) 
         head: Head::default(),
         chunked: Chunked::default(),
         body: Vec::new(),
+        has_begun: Cell::new(false),
         long_turns: LongTurns::default(),
     });
     loop {
@@ -378,6 +382,7 @@ impl Connection {
             info,
             &request,
             self.handle.is_draining(),
+            &self.has_begun,
         );
         let mut answer = Answer::new(std::mem::take(&mut self.body), &mut outlet);
         client.answer(&request, host, &mut answer);
@@ -407,6 +412,10 @@ impl Connection {
         }));
         if recovered.is_err() {
             self.known = Known::default();
+        }
+        // Nothing can be told behind a part of an answer.
+        if self.has_begun.take() {
+            return Next::Broken;
         }
         let error = SqlError::with_message(
             ErrorKind::UnknownError,

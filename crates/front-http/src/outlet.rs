@@ -1,5 +1,6 @@
 //! The way of an answer into the connection's send buffer: whole with its length, or in chunks while it comes to be.
 
+use std::cell::Cell;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub struct SocketOutlet<'a> {
     coding: Option<Coding>,
     /// Once a part of the body has been sent.
     begun: Option<Option<Encoder>>,
+    /// Told to whoever is left if the request panics.
+    has_begun: &'a Cell<bool>,
     is_broken: bool,
 }
 
@@ -41,7 +44,9 @@ impl<'a> SocketOutlet<'a> {
         info: Info,
         request: &Request<'_>,
         is_draining: bool,
+        has_begun: &'a Cell<bool>,
     ) -> SocketOutlet<'a> {
+        has_begun.set(false);
         let accepted = request.headers.get("accept-encoding");
         SocketOutlet {
             output,
@@ -53,13 +58,14 @@ impl<'a> SocketOutlet<'a> {
                 .and_then(|accepted| field::preferred(accepted, &Coding::NAMES))
                 .and_then(Coding::of),
             begun: None,
+            has_begun,
             is_broken: false,
         }
     }
 
     /// Sends the rest, or all of it. Whether another request may follow; `Err`: the client cannot be reached.
     pub fn finish(mut self, head: &Head, body: &[u8]) -> Result<bool, ()> {
-        if self.is_broken {
+        if self.is_broken || head.is_cut {
             return Err(());
         }
         if self.begun.is_some() {
@@ -137,6 +143,7 @@ impl Outlet for SocketOutlet<'_> {
                 Version::Http10 => Framing::Close,
             };
             self.begin(head, framing, self.coding.is_some());
+            self.has_begun.set(true);
             self.begun = Some(self.coding.map(Coding::encoder));
         }
         self.append(body, false);

@@ -26,6 +26,8 @@ pub struct Head {
     pub content_type: &'static str,
     /// Lines, each with its end.
     pub headers: Vec<u8>,
+    /// The body ends before its end, and says nothing of it: the connection has to.
+    pub is_cut: bool,
 }
 
 impl Head {
@@ -34,6 +36,7 @@ impl Head {
             status,
             content_type: JSON,
             headers: Vec::new(),
+            is_cut: false,
         }
     }
 

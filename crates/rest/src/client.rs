@@ -17,8 +17,8 @@ use crate::rows::Known;
 use crate::service::Rest;
 use crate::tokens::Token;
 
-/// Statements that are kept prepared.
-const STATEMENTS_MAX: usize = 64;
+/// Statements that are kept prepared. All sessions of the node share `max_prepared_stmt_count`.
+const STATEMENTS_MAX: usize = 16;
 /// How often a change is tried again that another one was in the way of.
 const ATTEMPTS: usize = 5;
 
@@ -130,10 +130,11 @@ impl Client {
             };
             crate::idempotency::guard(self, route, &task, answer)
         });
-        if let Err(problem) = outcome
-            && !answer.has_begun()
-        {
-            answer.refuse(&problem);
+        if let Err(problem) = outcome {
+            match answer.has_begun() {
+                true => answer.head.is_cut = true,
+                false => answer.refuse(&problem),
+            }
         }
         if !self.is_transaction && self.in_transaction() {
             self.reset(host);
@@ -196,16 +197,20 @@ impl Client {
         if let Some(&id) = self.statements.get(text) {
             return self.session(host)?.execute(id, parameters, Fetch::All, host, sink);
         }
-        let session = self.session(host)?;
-        let prepared = match session.prepare(text.as_bytes(), host) {
+        let prepared = match self.session(host)?.prepare(text.as_bytes(), host) {
             // What cannot be prepared has no parameters.
             Err(error) if error.kind() == ErrorKind::UnsupportedPs && parameters.is_empty() => {
-                return session.query(text.as_bytes(), host, sink);
+                return self.session(host)?.query(text.as_bytes(), host, sink);
+            }
+            // Others need the places that this client has beside.
+            Err(error) if error.kind() == ErrorKind::MaxPreparedStmtCountReached && !self.statements.is_empty() => {
+                self.forget_statements(host)?;
+                return self.execute(text, parameters, host, sink);
             }
             prepared => prepared?,
         };
         if prepared.parameters != parameters.len() {
-            session.close_statement(prepared.id);
+            self.session(host)?.close_statement(prepared.id);
             let arguments: [&dyn std::fmt::Display; 1] = [&"EXECUTE"];
             return Err(SqlError::new(ErrorKind::WrongArguments, &arguments));
         }

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 use sql::session::by_key::FoundRow;
 use sql_api::host::Host;
-use types::{Date, DateTime, SqlType, ValueRef};
+use types::{SqlType, ValueRef};
 
 use crate::answer::Answer;
 use crate::client::{Client, quoted};
 use crate::json::{self, Given, List, Numbers};
 use crate::key;
+use crate::moment::micros_since_1970;
 use crate::problem::Problem;
 use crate::read::{KEYS_MAX, in_one_snapshot, table_of, text_of};
 use crate::request::numbers_named;
@@ -262,24 +263,11 @@ impl Found {
     }
 }
 
-const EPOCH: DateTime = DateTime {
-    date: Date {
-        year: 1970,
-        month: 1,
-        day: 1,
-    },
-    hour: 0,
-    minute: 0,
-    second: 0,
-    fsp: 0,
-    micros: 0,
-};
-
 /// Microseconds since 1970.
 fn micros_of(value: ValueRef<'_>) -> Option<i64> {
     match value {
         ValueRef::Timestamp(at) => Some(at.micros),
-        ValueRef::DateTime(at) => Some(at.micros_since(EPOCH)),
+        ValueRef::DateTime(at) => Some(micros_since_1970(at)),
         ValueRef::Int(ms) => ms.checked_mul(1000),
         ValueRef::UInt(ms) => i64::try_from(ms).ok()?.checked_mul(1000),
         _ => None,

@@ -173,6 +173,7 @@ fn first_answer(client: &mut Client, row: &Row, host: &dyn Host) -> Result<Kept,
     head.content_type = match &*values[2].as_ref().text() {
         JSON => JSON,
         problem::CONTENT_TYPE => problem::CONTENT_TYPE,
+        crate::arrow::CONTENT_TYPE => crate::arrow::CONTENT_TYPE,
         crate::answer::NDJSON => crate::answer::NDJSON,
         _ => "application/octet-stream",
     };

@@ -12,9 +12,10 @@
 //! 2. [`routes`]: all operations, with their descriptions; [`openapi`]: these as a document;
 //! 3. [`rows`], [`listing`], [`read`]: reading; [`change`], [`batch`]: writing; [`etag`], [`idempotency`]: what writes depend on;
 //! 4. [`statements`]: SQL; [`transactions`]: over several requests; [`tables`]: definitions; [`tokens`]; [`features`];
-//! 5. `json`: values.
+//! 5. `json`, `arrow`: values.
 
 pub mod answer;
+mod arrow;
 mod batch;
 mod change;
 mod client;
@@ -24,6 +25,7 @@ mod idempotency;
 mod json;
 mod key;
 mod listing;
+mod moment;
 mod openapi;
 pub mod problem;
 mod read;

@@ -8,6 +8,7 @@ use sql_api::host::Host;
 use types::{RowLayout, SqlError, SqlResult, SqlType, TypeKind, Value, ValueRef};
 
 use crate::answer::{Answer, NDJSON};
+use crate::arrow::ArrowSink;
 use crate::client::Client;
 use crate::json::{self, Given, List, Numbers};
 use crate::problem::Problem;
@@ -55,14 +56,19 @@ pub fn run(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Res
     {
         return transactions::forward_to(client, task, id, "/v1/sql", answer);
     }
-    if body.format == Format::Arrow {
-        return Err(Problem::not_implemented("rows as an Arrow IPC stream"));
-    }
     let parameters = body.parameters.iter().map(|given| json::value_of(given));
     let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
     let host = task.host;
     if let Some(database) = &body.database {
         client.session(host)?.use_database(database)?;
+    }
+    if body.format == Format::Arrow {
+        let ran = run_statement(client, &body.sql, &parameters, host, &mut ArrowSink::new(answer));
+        if !client.is_transaction {
+            client.reset(host);
+        }
+        // Behind a part of the stream, its missing end tells the client.
+        return Ok(ran?);
     }
     if body.format == Format::Ndjson {
         answer.head.content_type = NDJSON;
@@ -77,12 +83,7 @@ pub fn run(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Res
         is_series: false,
         is_first_row: true,
     };
-    let ran = match parameters.is_empty() {
-        true => client
-            .session(host)
-            .and_then(|session| session.query(body.sql.as_bytes(), host, &mut sink)),
-        false => client.execute(&body.sql, &parameters, host, &mut sink),
-    };
+    let ran = run_statement(client, &body.sql, &parameters, host, &mut sink);
     let ended = match ran {
         Ok(()) => {
             sink.close();
@@ -95,6 +96,32 @@ pub fn run(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Res
         client.reset(host);
     }
     ended
+}
+
+fn run_statement(
+    client: &mut Client,
+    text: &str,
+    parameters: &[Value],
+    host: &dyn Host,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<()> {
+    match parameters.is_empty() {
+        true => client.session(host)?.query(text.as_bytes(), host, sink),
+        false => client.execute(text, parameters, host, sink),
+    }
+}
+
+/// Appends what a statement without rows has done.
+pub fn write_done(done: &Done, out: &mut Vec<u8>) {
+    out.extend_from_slice(
+        format!(
+            "{{\"affected_rows\":{},\"last_insert_id\":{},\"warnings\":{},\"info\":",
+            done.affected_rows, done.last_insert_id, done.warnings
+        )
+        .as_bytes(),
+    );
+    json::write_text(&done.info, out);
+    out.push(b'}');
 }
 
 /// Writes results as they come.
@@ -236,12 +263,7 @@ impl ResultSink for RowSink<'_, '_> {
 
     fn ok(&mut self, done: Done) -> Result<(), SqlError> {
         self.begin_result(done.status);
-        self.put(&format!(
-            "{{\"affected_rows\":{},\"last_insert_id\":{},\"warnings\":{},\"info\":",
-            done.affected_rows, done.last_insert_id, done.warnings
-        ));
-        json::write_text(&done.info, &mut self.answer.body);
-        self.put("}");
+        write_done(&done, &mut self.answer.body);
         if self.format == Format::Ndjson {
             self.put("\n");
         }
