@@ -18,6 +18,7 @@ mod routine;
 mod rows;
 mod table;
 mod trigger;
+mod ttl;
 mod variable;
 mod view;
 
@@ -48,6 +49,7 @@ pub use table::{
     same_name,
 };
 pub use trigger::{TriggerDef, TriggerEvent, TriggerTiming};
+pub use ttl::TtlDef;
 pub use variable::{GlobalVariable, PersistedVariable};
 pub use view::{ViewAlgorithm, ViewCheck, ViewDef, ViewSecurity};
 

@@ -5,7 +5,7 @@ use types::collation::CollationId;
 use types::fulltext::TextRules;
 use types::{IndexId, SqlType, TableId, Timestamp};
 
-use super::{ForeignKeyDef, TriggerDef};
+use super::{ForeignKeyDef, TriggerDef, TtlDef};
 
 /// A table: its columns, its indexes, its options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,8 @@ pub struct TableDef {
     /// Those of one timing and event in the order in which they fire.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<TriggerDef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<TtlDef>,
     /// Seconds since the epoch, for information_schema.
     pub created_at: i64,
     /// A snapshot older than this one does not see the table's rows as they were: it gets 1412.

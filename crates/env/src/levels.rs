@@ -42,6 +42,8 @@ pub enum Feature {
     FullText,
     /// Indexes of the elements of arrays, in the definitions of tables.
     MultiValued,
+    /// Rows that expire, in the definitions of tables.
+    Expiry,
     /// Prepared transactions, in tables of their own; whoever leads holds their locks.
     PreparedTransactions,
 }
@@ -64,6 +66,7 @@ impl Feature {
             Feature::Programs | Feature::HiddenColumns => Level(3),
             Feature::CharacterSets
             | Feature::Events
+            | Feature::Expiry
             | Feature::FullText
             | Feature::FunctionsAndTriggers
             | Feature::MultiValued

@@ -29,7 +29,7 @@ use types::{ErrorKind, SqlError};
 
 use crate::identity::{Identified, Known};
 use crate::outlet::{SocketOutlet, WRITE_TIMEOUT};
-use crate::pages::{self, Asked};
+use crate::pages::{self, Asked, Line};
 use crate::server::Shared;
 
 /// From the first byte on, until there is a whole head.
@@ -148,15 +148,10 @@ pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) 
     }
 }
 
-/// A client of TLS says so by its first byte, which no request begins with.
 async fn begin_tls(socket: &Socket, shared: &Shared) -> Result<(), SocketEnd> {
-    const HANDSHAKE: u8 = 0x16;
-    if socket.first_byte(VISITOR_IDLE).await? != HANDSHAKE {
-        return Ok(());
-    }
     match shared.doors.get() {
-        Some(open) => socket.start_tls(&open.tls, HEAD_TIMEOUT).await,
-        // The certificate is not there yet: the answer is a bad request, in plain text.
+        Some(open) => socket.start_tls_if_asked(&open.tls, VISITOR_IDLE, HEAD_TIMEOUT).await,
+        // The certificate is not there yet: the answer to a handshake is a bad request, in plain text.
         None => Ok(()),
     }
 }
@@ -228,11 +223,14 @@ impl Connection {
         Ok(len.map(|wire_len| Whole { wire_len }))
     }
 
-    /// Finds out who asks.
+    /// Finds out who asks. A node that stops wants to know no more of them.
     async fn identify(&mut self) -> Result<(), Problem> {
         let Some(open) = self.shared.doors.get() else {
             return Err(self.not_open());
         };
+        if open.logins.registry().is_draining() {
+            return Err(Problem::unavailable("the node stops"));
+        }
         let headers = self.head.headers(self.input.pending());
         match self.known.is_still(headers, open) {
             true => Ok(()),
@@ -436,7 +434,11 @@ impl Connection {
             method,
             target,
             headers: self.head.headers(bytes),
-            peer: &self.handle.peer,
+            line: Line {
+                peer: &self.handle.peer,
+                encryption: self.socket.encryption(),
+                certificate: self.socket.certificate(),
+            },
         };
         let page = host.wait_for(pages::answer(asked, &*self.shared.node));
         let is_head = method == b"HEAD";

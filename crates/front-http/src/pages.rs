@@ -5,6 +5,8 @@ use http_wire::Headers;
 use http_wire::target::Target;
 use serde::Serialize;
 use serde_json::json;
+use sql_api::login::Certificate;
+use sql_api::session::Encryption;
 
 use crate::metrics::exposition;
 use crate::node::{Admission, BackupAnswer, BackupCall, Health, Node, Order, Purpose};
@@ -24,7 +26,15 @@ pub struct Asked<'a> {
     pub method: &'a [u8],
     pub target: Target<'a>,
     pub headers: Headers<'a>,
+    pub line: Line<'a>,
+}
+
+/// What the request came by.
+pub struct Line<'a> {
     pub peer: &'a Peer,
+    /// None: as plain text.
+    pub encryption: Option<Encryption>,
+    pub certificate: Option<Certificate>,
 }
 
 pub async fn answer(asked: Asked<'_>, node: &dyn Node) -> Page {
@@ -63,11 +73,11 @@ pub async fn answer(asked: Asked<'_>, node: &dyn Node) -> Page {
     match path {
         "/health/leader" => match node.leads() {
             true => json_page(200, &json!({ "leader": true })),
-            false => json_page(503, &json!({ "leader": false })),
+            false => unavailable(&json!({ "leader": false })),
         },
         "/health" | "/health/ready" => match node.health() {
             Health::Serving => json_page(200, &json!({ "status": "serving" })),
-            Health::NotServing { reason } => json_page(503, &json!({ "status": "not serving", "reason": reason })),
+            Health::NotServing { reason } => unavailable(&json!({ "status": "not serving", "reason": reason })),
         },
         "/status" | "/metrics" => match admit(&asked, node, Purpose::Look).await {
             Err(refusal) => refusal,
@@ -88,10 +98,7 @@ pub async fn answer(asked: Asked<'_>, node: &dyn Node) -> Page {
 async fn admit(asked: &Asked<'_>, node: &dyn Node, purpose: Purpose) -> Result<(), Page> {
     let privilege = purpose.privilege();
     let error = |status, text: &str| json_page(status, &json!({ "error": text }));
-    let Peer::Tcp { client, server } = *asked.peer else {
-        return Err(error(403, "pages are given over TCP"));
-    };
-    let visitor = Visitor::of(asked.headers, client, server).map_err(|improper| match improper {
+    let visitor = Visitor::of(asked.headers, &asked.line).map_err(|improper| match improper {
         Improper::Host => error(403, "without a login, the Host of a request is localhost or an address"),
         Improper::Authorization => error(400, "the Authorization header is not Basic"),
     })?;
@@ -137,6 +144,14 @@ fn metrics(node: &dyn Node) -> Page {
             text.into(),
         ),
         Err(error) => json_page(500, &json!({ "error": error.to_string() })),
+    }
+}
+
+/// For the moment.
+fn unavailable(why: &impl Serialize) -> Page {
+    Page {
+        header: Some(("retry-after", "1")),
+        ..json_page(503, why)
     }
 }
 

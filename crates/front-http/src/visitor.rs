@@ -7,9 +7,14 @@
 //! a browser of this user has open, can make requests too: to a name of its own that it lets point to 127.0.0.1 (DNS
 //! rebinding), or across sites. Their `Host` is such a name, or they say where they come from.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
+use front::Peer;
 use http_wire::{Headers, base64};
+use sql_api::login::Certificate;
+use sql_api::session::Encryption;
+
+use crate::pages::Line;
 
 /// A Basic login is refused beyond this length: a name of 32 characters and a password of 256 bytes, in base 64.
 const CREDENTIALS_LEN_MAX: usize = 600;
@@ -17,9 +22,10 @@ const CREDENTIALS_LEN_MAX: usize = 600;
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visitor {
-    pub client: SocketAddr,
-    /// Our end of the connection.
-    pub server: SocketAddr,
+    pub peer: Peer,
+    /// None: what he shows can be read on its way.
+    pub encryption: Option<Encryption>,
+    pub certificate: Option<Certificate>,
     pub credentials: Option<Credentials>,
 }
 
@@ -50,15 +56,16 @@ pub enum Improper {
 
 impl Visitor {
     /// The visitor of a request.
-    pub fn of(headers: Headers<'_>, client: SocketAddr, server: SocketAddr) -> Result<Visitor, Improper> {
+    pub fn of(headers: Headers<'_>, line: &Line<'_>) -> Result<Visitor, Improper> {
         let credentials = match headers.get("authorization") {
             Some(value) => Some(credentials(value).ok_or(Improper::Authorization)?),
             None if !is_direct(headers) => return Err(Improper::Host),
             None => None,
         };
         Ok(Visitor {
-            client,
-            server,
+            peer: *line.peer,
+            encryption: line.encryption.clone(),
+            certificate: line.certificate.clone(),
             credentials,
         })
     }
@@ -119,11 +126,16 @@ mod tests {
         let text = format!("GET / HTTP/{version}\r\n{lines}\r\n");
         let mut head = Head::default();
         assert_eq!(head.scan(text.as_bytes()), Ok(Scan::Complete(())));
-        Visitor::of(
-            head.headers(text.as_bytes()),
-            ([127, 0, 0, 1], 1).into(),
-            ([127, 0, 0, 1], 2).into(),
-        )
+        let peer = Peer::Tcp {
+            client: ([127, 0, 0, 1], 1).into(),
+            server: ([127, 0, 0, 1], 2).into(),
+        };
+        let line = Line {
+            peer: &peer,
+            encryption: None,
+            certificate: None,
+        };
+        Visitor::of(head.headers(text.as_bytes()), &line)
     }
 
     #[test]

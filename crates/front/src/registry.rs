@@ -284,7 +284,7 @@ impl Registry {
         self.prepared_statements.fetch_sub(count, Relaxed);
     }
 
-    /// Makes every connection close once it is idle.
+    /// Makes every connection close once it is idle, but for those of visitors.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Relaxed);
         self.connections.lock().values().for_each(|handle| handle.wake());
@@ -295,13 +295,20 @@ impl Registry {
     }
 
     /// Interrupts every running statement with 1053.
-    pub(crate) fn interrupt_all(&self) {
+    pub(crate) fn interrupt_sessions(&self) {
         self.connections
             .lock()
             .values()
+            .filter(|handle| !handle.is_visitor())
             .for_each(|handle| handle.interrupt(interrupt::SHUTDOWN));
     }
 
+    /// Whether anybody is connected who is not a visitor.
+    pub(crate) fn has_sessions(&self) -> bool {
+        self.connections.lock().values().any(|handle| !handle.is_visitor())
+    }
+
+    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.connections.lock().is_empty()
     }
@@ -493,9 +500,9 @@ impl Handle {
         }
     }
 
-    /// Whether the server is stopping, so that an idle connection should close.
+    /// Whether the server is stopping, so that an idle connection should close. A visitor's does not: he gets to hear of it.
     pub fn is_draining(&self) -> bool {
-        self.draining.load(Relaxed)
+        self.draining.load(Relaxed) && !self.is_visitor()
     }
 
     fn process(&self) -> Process {

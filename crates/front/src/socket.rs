@@ -319,34 +319,6 @@ impl Socket {
         }
     }
 
-    /// The first byte that the client sends, which stays to be read: from it some protocols can be told apart. Nothing has been read yet.
-    pub async fn first_byte(&self, timeout: Duration) -> Result<u8, SocketEnd> {
-        self.deadline.set(timeout);
-        poll_fn(|context| {
-            if let Poll::Ready(byte) = self.poll_first_byte(context) {
-                return Poll::Ready(byte);
-            }
-            match self.end_of_connection() {
-                Some(interrupt) => Poll::Ready(Err(SocketEnd::Interrupted(interrupt))),
-                None if self.handle.is_draining() => Poll::Ready(Err(SocketEnd::Interrupted(Interrupt::Shutdown))),
-                None => self.poll_deadline(context, false).map(|end| end.map(|()| 0)),
-            }
-        })
-        .await
-    }
-
-    fn poll_first_byte(&self, context: &mut Context<'_>) -> Poll<Result<u8, SocketEnd>> {
-        let stream = self.stream.borrow();
-        let Some(stream) = stream.transport() else {
-            return Poll::Ready(Err(SocketEnd::Closed));
-        };
-        let mut byte = [0];
-        match ready!(stream.poll_peek_into(context, &mut byte)) {
-            Ok(0) | Err(_) => Poll::Ready(Err(SocketEnd::Closed)),
-            Ok(_) => Poll::Ready(Ok(byte[0])),
-        }
-    }
-
     /// Goes on encrypted. The client's last message was read alone, so nothing of its handshake is missing.
     pub async fn start_tls(&self, tls: &Tls, timeout: Duration) -> Result<(), SocketEnd> {
         let Stream::Plain(stream) = self.stream.replace(Stream::Gone) else {
@@ -402,6 +374,32 @@ impl Socket {
         }
     }
 
+    /// Goes on encrypted where the client's first byte says so. For protocols whose clients speak first, and never begin with it.
+    pub async fn start_tls_if_asked(&self, tls: &Tls, idle: Duration, handshake: Duration) -> Result<(), SocketEnd> {
+        match self.first_byte(idle).await {
+            None => Err(SocketEnd::Closed),
+            Some(tls::HANDSHAKE) => self.start_tls(tls, handshake).await,
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// The first byte that the client sends, which stays where it is; none where it sends nothing and goes, or has to.
+    async fn first_byte(&self, timeout: Duration) -> Option<u8> {
+        self.deadline.set(timeout);
+        poll_fn(|context| {
+            let stream = self.stream.borrow();
+            let Some(transport) = stream.transport() else {
+                return Poll::Ready(None);
+            };
+            match transport.poll_peek(context) {
+                Poll::Ready(byte) => Poll::Ready(byte.ok().flatten()),
+                Poll::Pending if self.end_of_connection().is_some() || self.handle.is_draining() => Poll::Ready(None),
+                Poll::Pending => self.deadline.poll(context).map(|()| None),
+            }
+        })
+        .await
+    }
+
     /// Ready once the client has closed its side. Looked at while a statement waits, so that nobody's locks outlive him.
     pub fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
         let stream = self.stream.borrow();
@@ -409,7 +407,7 @@ impl Socket {
             return Poll::Ready(());
         };
         match ready!(stream.poll_peek(context)) {
-            Ok(0) | Err(_) => Poll::Ready(()),
+            Ok(None) | Err(_) => Poll::Ready(()),
             // A pipelined command: it has to wait, and so nothing more can be seen of the client.
             Ok(_) => Poll::Pending,
         }

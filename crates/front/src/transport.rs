@@ -40,15 +40,11 @@ impl Accepted {
 }
 
 impl Transport {
-    /// Looks at the next byte without taking it: 0 once the client has closed its side.
-    pub fn poll_peek(&self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        self.poll_peek_into(context, &mut [0])
-    }
-
-    /// As [`poll_peek`](Self::poll_peek), and shows the byte.
-    pub fn poll_peek_into(&self, context: &mut Context<'_>, byte: &mut [u8; 1]) -> Poll<io::Result<usize>> {
-        match self {
-            Transport::Tcp(stream) => stream.poll_peek(context, &mut ReadBuf::new(byte)),
+    /// Looks at the next byte without taking it: none once the client has closed its side.
+    pub fn poll_peek(&self, context: &mut Context<'_>) -> Poll<io::Result<Option<u8>>> {
+        let mut byte = [0];
+        let seen = match self {
+            Transport::Tcp(stream) => stream.poll_peek(context, &mut ReadBuf::new(&mut byte)),
             Transport::Unix(stream) => loop {
                 ready!(stream.poll_read_ready(context))?;
                 let peeked = stream.try_io(Interest::READABLE, || {
@@ -57,10 +53,11 @@ impl Transport {
                 match peeked {
                     // Not ready after all: asks to be woken.
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    peeked => return Poll::Ready(peeked),
+                    peeked => break Poll::Ready(peeked),
                 }
             },
-        }
+        };
+        seen.map_ok(|len| (len > 0).then_some(byte[0]))
     }
 }
 

@@ -458,6 +458,7 @@ fn write_sets() -> Vec<Vec<u8>> {
     let mut set = WriteSet::new();
     let spec = TableSpec {
         generations: None,
+        expiry: None,
         id: types::TableId(77),
         columns: vec![SqlType::int(), SqlType::varchar(20, CollationId::UTF8MB4_GENERAL_CI)],
         primary: Some(vec![KeyColumn::ascending(0)]),

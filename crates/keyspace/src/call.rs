@@ -62,13 +62,17 @@ pub struct Options<'c> {
     at: usize,
 }
 
-impl<'c> Options<'c> {
-    pub fn next(&mut self) -> Option<&'c [u8]> {
+impl<'c> Iterator for Options<'c> {
+    type Item = &'c [u8];
+
+    fn next(&mut self) -> Option<&'c [u8]> {
         let arg = self.args.get(self.at).copied();
         self.at += usize::from(arg.is_some());
         arg
     }
+}
 
+impl<'c> Options<'c> {
     /// The next argument, without which the option before it makes no sense.
     pub fn value(&mut self) -> Outcome<&'c [u8]> {
         self.next().ok_or_else(syntax)

@@ -40,3 +40,14 @@ pub fn choose(random: &std::sync::Arc<dyn Random>, len: usize, count: Option<i64
         }
     }
 }
+
+/// The count of a command that chooses: less than nothing for some several times.
+pub fn count_of(arg: &[u8]) -> Outcome<i64> {
+    match redis_wire::number::parse_i64(arg) {
+        None => Err(crate::failure::not_integer()),
+        Some(i64::MIN) => Err(Failure::reply(
+            "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
+        )),
+        Some(count) => Ok(count),
+    }
+}

@@ -136,7 +136,7 @@ fn set(call: &mut Call, unit: Unit, command: &str) -> Outcome {
     };
     let is_met = match head.expires_at {
         None => !conditions.with && !conditions.later,
-        Some(now) => !conditions.without && !(conditions.later && at <= now) && !(conditions.earlier && at >= now),
+        Some(now) => !conditions.without && (!conditions.later || at > now) && (!conditions.earlier || at < now),
     };
     if !is_met {
         call.reply.integer(0);

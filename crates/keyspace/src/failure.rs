@@ -29,6 +29,16 @@ pub struct Wanted {
     pub in_vain: InVain,
     /// Arguments that stand for what was there when it began to wait, by their positions.
     pub fixed: Vec<(usize, Vec<u8>)>,
+    pub turn: Turn,
+}
+
+/// Who of those that wait for a key looks when it has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// The one who has waited longest: what it takes is gone.
+    First,
+    /// All: what they read stays.
+    Everybody,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +52,10 @@ pub type Outcome<T = ()> = Result<T, Failure>;
 impl Failure {
     pub fn reply(text: impl Into<Cow<'static, str>>) -> Failure {
         Failure::Reply(text.into())
+    }
+
+    pub fn is_wrong_type(&self) -> bool {
+        matches!(self, Failure::Reply(text) if text.starts_with("WRONGTYPE"))
     }
 
     /// The text for the client.

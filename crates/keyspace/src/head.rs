@@ -1,6 +1,6 @@
 //! A key's row.
 
-use types::time::{Date, DateTime};
+use types::time::DateTime;
 use types::value::EnumRef;
 use types::{RowLayout, ValueRef};
 
@@ -133,32 +133,24 @@ pub fn key_in<'r>(layout: &'r RowLayout, row: &'r [u8]) -> &'r [u8] {
     layout.raw(row, KEY).unwrap_or_default()
 }
 
-const DAY_MS: i64 = 86_400_000;
-/// The day number of 1970-01-01.
-const EPOCH_DAY: i64 = 719_528;
 /// 9999-12-31 23:59:59.999: what is later than that is never.
 pub const LATEST_MS: i64 = 253_402_300_799_999;
 
 /// A DATETIME in UTC as milliseconds since 1970.
 pub fn moment(value: ValueRef<'_>) -> Option<i64> {
-    let ValueRef::DateTime(at) = value else { return None };
-    let day = at.date.to_days() - EPOCH_DAY;
-    let seconds = (i64::from(at.hour) * 60 + i64::from(at.minute)) * 60 + i64::from(at.second);
-    Some(day * DAY_MS + seconds * 1000 + i64::from(at.micros / 1000))
+    match value {
+        ValueRef::DateTime(at) => Some(at.micros_since(DateTime::EPOCH).div_euclid(1000)),
+        _ => None,
+    }
 }
 
 /// The inverse; what is beyond the years that a DATETIME has is the end of them.
 pub fn date_time(ms: i64) -> DateTime {
     let ms = ms.clamp(0, LATEST_MS);
-    let (day, in_day) = (ms / DAY_MS, ms % DAY_MS);
-    let seconds = in_day / 1000;
+    let moment = DateTime::EPOCH.add_micros(ms * 1000);
     DateTime {
-        date: Date::from_days(day + EPOCH_DAY).expect("a day of the years that dates have"),
-        hour: (seconds / 3600) as u8,
-        minute: (seconds / 60 % 60) as u8,
-        second: (seconds % 60) as u8,
         fsp: 3,
-        micros: (in_day % 1000) as u32 * 1000,
+        ..moment.expect("a moment of the years that dates have")
     }
 }
 

@@ -1,34 +1,309 @@
 //! Who waits for keys, and who listens to channels: of this node.
 //!
+//! What is published goes into the outbox of everybody who listens, which his connection sends when it can. Who does not read, and has
+//! too much in it, is sent away.
+//!
 //! A blocking command that finds nothing waits for its keys in the order in which it came. Whoever changes a key wakes the first of them
-//! when the change can be seen; that one looks again, and wakes the next one when it is done.
+//! when the change can be seen; that one looks again, and wakes the next one when it is done. Who only reads, as XREAD does, takes nothing
+//! from the others and stands beside the line: all such look.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::task::{Poll, Waker};
 
 use parking_lot::Mutex;
+use redis_wire::{Protocol, Reply};
+
+use crate::clients::Unblock;
+use crate::failure::Turn;
+use crate::glob::Glob;
 
 /// Waiting commands by database and key, and subscriptions.
 #[derive(Default)]
 pub struct Hub {
-    waiting: Mutex<HashMap<(u32, Vec<u8>), VecDeque<Arc<Waiter>>>>,
+    waiting: Mutex<HashMap<(u32, Vec<u8>), Waiters>>,
+    channels: Mutex<Channels>,
+    /// Places in lines.
+    places: AtomicUsize,
+    /// `notify-keyspace-events`, as bits of [`notify`](crate::notify).
+    notified: AtomicU32,
+}
+
+/// Who waits for a key.
+#[derive(Default)]
+struct Waiters {
+    line: VecDeque<Arc<Waiter>>,
+    beside: Vec<Arc<Waiter>>,
+}
+
+impl Waiters {
+    fn first(&self) -> Option<&Arc<Waiter>> {
+        self.line.front()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.line.is_empty() && self.beside.is_empty()
+    }
+}
+
+/// Who listens to what.
+#[derive(Default)]
+struct Channels {
+    by_name: HashMap<Vec<u8>, Vec<Arc<Subscriber>>>,
+    by_pattern: Vec<(Vec<u8>, Glob, Arc<Subscriber>)>,
+    /// Those of SSUBSCRIBE.
+    of_shards: HashMap<Vec<u8>, Vec<Arc<Subscriber>>>,
+}
+
+/// The kinds of subscriptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listens {
+    ToChannel,
+    ToPattern,
+    ToShard,
+}
+
+/// Somebody who listens.
+pub struct Subscriber {
+    outbox: Mutex<Outbox>,
+}
+
+#[derive(Default)]
+struct Outbox {
+    reply: Reply,
+    waker: Option<Waker>,
+    /// It held too much, and is closed.
+    is_over: bool,
+}
+
+/// The most that waits for a subscriber that does not read (`client-output-buffer-limit pubsub`).
+const OUTBOX_MAX: usize = 32 << 20;
+
+impl Subscriber {
+    pub fn new(protocol: Protocol) -> Arc<Subscriber> {
+        Arc::new(Subscriber {
+            outbox: Mutex::new(Outbox {
+                reply: Reply::new(protocol),
+                ..Outbox::default()
+            }),
+        })
+    }
+
+    /// The form of the messages from here on.
+    pub fn set_protocol(&self, protocol: Protocol) {
+        self.outbox.lock().reply.protocol = protocol;
+    }
+
+    /// Ready when there is something to be sent, or the client has to go.
+    pub async fn has_messages(&self) {
+        poll_fn(|context| {
+            let mut outbox = self.outbox.lock();
+            if !outbox.reply.bytes.is_empty() || outbox.is_over {
+                return Poll::Ready(());
+            }
+            outbox.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Moves the messages to the end of a buffer. False: there were too many, and the client has to go.
+    pub fn take(&self, out: &mut Vec<u8>) -> bool {
+        let mut outbox = self.outbox.lock();
+        out.append(&mut outbox.reply.bytes);
+        !outbox.is_over
+    }
+
+    fn push(&self, write: impl FnOnce(&mut Reply)) {
+        let mut outbox = self.outbox.lock();
+        if outbox.is_over {
+            return;
+        }
+        // It is the subscriber's, who is charged when it is sent.
+        governor::given_away(|| write(&mut outbox.reply));
+        if outbox.reply.bytes.len() > OUTBOX_MAX {
+            outbox.is_over = true;
+            outbox.reply.bytes = Vec::new();
+        }
+        if let Some(waker) = outbox.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Hub {
+    pub fn subscribe(&self, how: Listens, name: &[u8], subscriber: &Arc<Subscriber>) {
+        let mut channels = self.channels.lock();
+        match how {
+            Listens::ToChannel => channels
+                .by_name
+                .entry(name.to_vec())
+                .or_default()
+                .push(subscriber.clone()),
+            Listens::ToShard => channels
+                .of_shards
+                .entry(name.to_vec())
+                .or_default()
+                .push(subscriber.clone()),
+            Listens::ToPattern => {
+                let glob = Glob::new(name);
+                channels.by_pattern.push((name.to_vec(), glob, subscriber.clone()));
+            }
+        }
+    }
+
+    pub fn unsubscribe(&self, how: Listens, name: &[u8], subscriber: &Arc<Subscriber>) {
+        let mut channels = self.channels.lock();
+        let by_name = match how {
+            Listens::ToPattern => {
+                let is_it = |(pattern, _, other): &(Vec<u8>, Glob, Arc<Subscriber>)| {
+                    pattern == name && Arc::ptr_eq(other, subscriber)
+                };
+                return channels.by_pattern.retain(|one| !is_it(one));
+            }
+            Listens::ToChannel => &mut channels.by_name,
+            Listens::ToShard => &mut channels.of_shards,
+        };
+        if let Some(listening) = by_name.get_mut(name) {
+            listening.retain(|other| !Arc::ptr_eq(other, subscriber));
+            if listening.is_empty() {
+                by_name.remove(name);
+            }
+        }
+    }
+
+    /// Gives a message to all who listen; how many do.
+    pub fn publish(&self, channel: &[u8], message: &[u8]) -> usize {
+        let channels = self.channels.lock();
+        let mut reached = 0;
+        for subscriber in channels.by_name.get(channel).into_iter().flatten() {
+            reached += 1;
+            subscriber.push(|reply| {
+                reply.push(3);
+                reply.bulk(b"message");
+                reply.bulk(channel);
+                reply.bulk(message);
+            });
+        }
+        for (pattern, glob, subscriber) in &channels.by_pattern {
+            if glob.takes(channel) {
+                reached += 1;
+                subscriber.push(|reply| {
+                    reply.push(4);
+                    reply.bulk(b"pmessage");
+                    reply.bulk(pattern);
+                    reply.bulk(channel);
+                    reply.bulk(message);
+                });
+            }
+        }
+        reached
+    }
+
+    /// As [`publish`](Self::publish), to those of SSUBSCRIBE.
+    pub fn publish_to_shard(&self, channel: &[u8], message: &[u8]) -> usize {
+        let channels = self.channels.lock();
+        let listening = channels.of_shards.get(channel).map_or(&[][..], Vec::as_slice);
+        for subscriber in listening {
+            subscriber.push(|reply| {
+                reply.push(3);
+                reply.bulk(b"smessage");
+                reply.bulk(channel);
+                reply.bulk(message);
+            });
+        }
+        listening.len()
+    }
+
+    /// The channels that somebody listens to.
+    pub fn channels(&self, how: Listens) -> Vec<(Vec<u8>, usize)> {
+        let channels = self.channels.lock();
+        let by_name = match how {
+            Listens::ToShard => &channels.of_shards,
+            Listens::ToChannel | Listens::ToPattern => &channels.by_name,
+        };
+        by_name
+            .iter()
+            .map(|(name, listening)| (name.clone(), listening.len()))
+            .collect()
+    }
+
+    /// How many different patterns somebody listens to.
+    pub fn patterns(&self) -> usize {
+        let channels = self.channels.lock();
+        let different: HashSet<&[u8]> = channels
+            .by_pattern
+            .iter()
+            .map(|(pattern, ..)| pattern.as_slice())
+            .collect();
+        different.len()
+    }
 }
 
 /// A command that waits.
 #[derive(Default)]
-struct Waiter {
+pub struct Waiter {
     is_called: AtomicBool,
+    /// Somebody else has ended its waiting.
+    ended: Mutex<Option<Unblock>>,
     waker: Mutex<Option<Waker>>,
+    /// It was called, and has not looked yet. Those who wait for that are woken.
+    is_looking: AtomicBool,
+    callers: Mutex<Vec<Waker>>,
 }
 
 impl Waiter {
+    /// It waits no longer.
+    pub fn end(&self, how: Unblock) {
+        *self.ended.lock() = Some(how);
+        self.call();
+    }
+
     fn call(&self) {
+        self.is_looking.store(true, Ordering::Release);
         self.is_called.store(true, Ordering::Release);
         if let Some(waker) = self.waker.lock().take() {
             waker.wake();
+        }
+    }
+
+    /// It has looked: whoever has called it goes on.
+    pub fn has_looked(&self) {
+        self.is_looking.store(false, Ordering::Release);
+        self.callers.lock().drain(..).for_each(Waker::wake);
+    }
+
+    /// Done when the waiter, which was called, has looked.
+    async fn looks(&self) {
+        poll_fn(|context| {
+            if !self.is_looking.load(Ordering::Acquire) {
+                return Poll::Ready(());
+            }
+            self.callers.lock().push(context.waker().clone());
+            match self.is_looking.load(Ordering::Acquire) {
+                true => Poll::Pending,
+                false => Poll::Ready(()),
+            }
+        })
+        .await;
+    }
+}
+
+/// Those whom a change has called.
+#[derive(Default)]
+pub struct Called(Vec<Arc<Waiter>>);
+
+impl Called {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Done when all of them have looked.
+    pub async fn have_looked(&self) {
+        for waiter in &self.0 {
+            waiter.looks().await;
         }
     }
 }
@@ -39,16 +314,36 @@ pub struct Place<'h> {
     db: u32,
     keys: Vec<Vec<u8>>,
     waiter: Arc<Waiter>,
+    turn: Turn,
 }
 
 impl Hub {
+    /// Whether anybody is to be told of changes. Asked while a change is made: whoever begins to wait later looks for himself.
+    #[inline]
+    pub fn wants_events(&self) -> bool {
+        self.places.load(Ordering::SeqCst) > 0 || self.notified.load(Ordering::Relaxed) > 0
+    }
+
+    /// Which notifications are wanted, as bits of [`notify`](crate::notify).
+    pub fn notified(&self) -> u32 {
+        self.notified.load(Ordering::Relaxed)
+    }
+
+    pub fn set_notified(&self, bits: u32) {
+        self.notified.store(bits, Ordering::Relaxed);
+    }
+
     /// Stands in line for keys. Look for them again after this, and before waiting.
-    pub fn wait_for(&self, db: u32, keys: Vec<Vec<u8>>) -> Place<'_> {
+    pub fn wait_for(&self, db: u32, keys: Vec<Vec<u8>>, turn: Turn) -> Place<'_> {
         let waiter = Arc::new(Waiter::default());
+        self.places.fetch_add(1, Ordering::SeqCst);
         let mut waiting = self.waiting.lock();
         for key in &keys {
-            let line = waiting.entry((db, key.clone())).or_default();
-            line.push_back(waiter.clone());
+            let waiters = waiting.entry((db, key.clone())).or_default();
+            match turn {
+                Turn::First => waiters.line.push_back(waiter.clone()),
+                Turn::Everybody => waiters.beside.push(waiter.clone()),
+            }
         }
         drop(waiting);
         Place {
@@ -56,29 +351,45 @@ impl Hub {
             db,
             keys,
             waiter,
+            turn,
         }
     }
 
     /// A key has changed: whoever has waited longest for it looks again.
-    pub fn changed(&self, db: u32, key: &[u8]) {
+    pub fn changed(&self, db: u32, key: &[u8], called: &mut Called) {
         let waiting = self.waiting.lock();
         if waiting.is_empty() {
             return;
         }
-        let first = waiting.get(&(db, key.to_vec())).and_then(|line| line.front().cloned());
+        let waiters = waiting.get(&(db, key.to_vec()));
+        let found: Vec<Arc<Waiter>> = waiters
+            .into_iter()
+            .flat_map(|waiters| waiters.first().into_iter().chain(&waiters.beside))
+            .cloned()
+            .collect();
         drop(waiting);
-        if let Some(first) = first {
-            first.call();
-        }
+        found.iter().for_each(|waiter| waiter.call());
+        called.0.extend(found);
     }
 
     /// How many commands wait.
     pub fn waiting(&self) -> usize {
-        self.waiting.lock().values().map(VecDeque::len).sum()
+        let waiting = self.waiting.lock();
+        let all = waiting.values();
+        all.map(|waiters| waiters.line.len() + waiters.beside.len()).sum()
     }
 }
 
 impl Place<'_> {
+    pub fn waiter(&self) -> &Arc<Waiter> {
+        &self.waiter
+    }
+
+    /// How somebody else has ended the waiting, if he has.
+    pub fn ended(&self) -> Option<Unblock> {
+        *self.waiter.ended.lock()
+    }
+
     /// Done when one of the keys has changed since the last time.
     pub async fn called(&self) {
         poll_fn(|context| {
@@ -93,10 +404,13 @@ impl Place<'_> {
 
     /// Whether its turn has come for one of the keys.
     pub fn is_first(&self) -> bool {
+        if self.turn == Turn::Everybody {
+            return true;
+        }
         let waiting = self.hub.waiting.lock();
         self.keys.iter().any(|key| {
             let line = waiting.get(&(self.db, key.clone()));
-            line.and_then(VecDeque::front)
+            line.and_then(Waiters::first)
                 .is_some_and(|first| Arc::ptr_eq(first, &self.waiter))
         })
     }
@@ -104,21 +418,26 @@ impl Place<'_> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
+        self.hub.places.fetch_sub(1, Ordering::SeqCst);
         let mut next = Vec::new();
         let mut waiting = self.hub.waiting.lock();
         for key in self.keys.drain(..) {
             let place = (self.db, key);
-            let Some(line) = waiting.get_mut(&place) else { continue };
-            let was_first = line.front().is_some_and(|first| Arc::ptr_eq(first, &self.waiter));
-            line.retain(|other| !Arc::ptr_eq(other, &self.waiter));
+            let Some(waiters) = waiting.get_mut(&place) else {
+                continue;
+            };
+            let was_first = waiters.first().is_some_and(|first| Arc::ptr_eq(first, &self.waiter));
+            waiters.line.retain(|other| !Arc::ptr_eq(other, &self.waiter));
+            waiters.beside.retain(|other| !Arc::ptr_eq(other, &self.waiter));
             if was_first {
-                next.extend(line.front().cloned());
+                next.extend(waiters.first().cloned());
             }
-            if line.is_empty() {
+            if waiters.is_empty() {
                 waiting.remove(&place);
             }
         }
         drop(waiting);
+        self.waiter.has_looked();
         // There may be something left for the next one.
         next.iter().for_each(|next| next.call());
     }

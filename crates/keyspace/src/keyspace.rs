@@ -1,7 +1,9 @@
 //! What all Redis sessions of a node share.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::RwLock;
 use sql::engine::Engine;
@@ -9,9 +11,17 @@ use sql::result::BufferedRows;
 use sql::session::{Session as SqlSession, SessionOptions};
 use sql_api::host::Host;
 
+use crate::clients::Clients;
+use crate::cursors::Cursors;
 use crate::failure::{Failure, Outcome};
-use crate::hub::Hub;
+use crate::hub::{Called, Hub};
+use crate::notify;
+use crate::slowlog::Slowlog;
 use crate::tables::{self, DATABASES, Db};
+use crate::work::Event;
+
+/// How long a client goes on later, so that those who wait for what it has brought take it first.
+const LOOKED_WITHIN: Duration = Duration::from_millis(20);
 
 /// The keys of a node.
 pub struct Keyspace {
@@ -19,17 +29,24 @@ pub struct Keyspace {
     dbs: RwLock<Vec<Option<Arc<Db>>>>,
     next_id: AtomicU64,
     pub hub: Hub,
+    pub clients: Clients,
+    pub slowlog: Slowlog,
+    pub cursors: Cursors,
 }
 
 impl Keyspace {
     pub fn new(engine: Arc<Engine>) -> Arc<Keyspace> {
         // Ids of two starts, or two nodes, never meet: the upper half counts starts.
+        engine.leave_purge_of(tables::has_keys);
         let first_id = engine.participant().incarnation() << 32;
         Arc::new(Keyspace {
             engine,
             dbs: RwLock::new(vec![None; DATABASES as usize]),
             next_id: AtomicU64::new(first_id),
             hub: Hub::default(),
+            clients: Clients::default(),
+            slowlog: Slowlog::default(),
+            cursors: Cursors::default(),
         })
     }
 
@@ -70,6 +87,11 @@ impl Keyspace {
         Ok(db)
     }
 
+    /// Whether there are tables of any database.
+    pub fn is_used(&self) -> bool {
+        self.engine.catalog().database(tables::DATABASE).is_some()
+    }
+
     /// The tables of a database that has been used.
     pub fn existing_db(&self, number: u32) -> Outcome<Option<Arc<Db>>> {
         Ok(Db::find(number, &self.engine)?.map(Arc::new))
@@ -83,6 +105,24 @@ impl Keyspace {
                 .iter()
                 .all(|&part| Arc::ptr_eq(&found.table(part).rows, &db.table(part).rows))
         }))
+    }
+
+    /// Tells others what has been committed. Whoever has waited for it takes it before the client that has brought it goes on, as where all
+    /// commands run one after the other.
+    pub fn publish(&self, events: &[Event], host: &dyn Host) {
+        if events.is_empty() {
+            return;
+        }
+        let notified = self.hub.notified();
+        let mut called = Called::default();
+        for event in events {
+            self.hub.changed(event.db, &event.key, &mut called);
+            notify::tell(&self.hub, notified, event);
+        }
+        if !called.is_empty() {
+            // It may be slow, or gone.
+            host.wait_interruptible(pin!(called.have_looked()), Some(LOOKED_WITHIN));
+        }
     }
 
     fn make_tables(&self, number: u32, host: &dyn Host) -> Outcome {

@@ -5,23 +5,29 @@
 //!
 //! In reading order:
 //!
-//! 1. [`session`]: a client's connection as commands see it: its database, MULTI, WATCH;
+//! 1. [`session`]: a client's connection as commands see it: its database, MULTI, WATCH; [`batch`]: commands of several clients at once;
 //! 2. [`command`]: what commands there are, and who runs them; [`call`]: one that runs; [`failure`]: what its client is told;
 //! 3. [`work`]: the transaction that it runs in; [`tables`] and [`head`]: the rows;
-//! 4. [`types`]: what the commands do; [`expiry`], [`glob`], [`chance`];
-//! 5. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys.
+//! 4. [`types`]: what the commands do; [`expiry`], [`glob`], [`chance`], [`cursors`];
+//! 5. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys, and who listens to channels; [`notify`]; [`purge`].
 
+mod batch;
 pub mod call;
 mod chance;
+pub mod clients;
 pub mod command;
+pub mod cursors;
 pub mod expiry;
 pub mod failure;
 mod glob;
 pub mod head;
 pub mod hub;
 pub mod keyspace;
+mod notify;
+pub mod purge;
 mod server;
 pub mod session;
+mod slowlog;
 pub mod tables;
 mod types;
 pub mod work;

@@ -9,6 +9,7 @@
 //! before. If the transaction has to begin anew, it does so for each of them alone.
 
 pub mod multi;
+pub mod pubsub;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,30 +22,35 @@ use sql_api::host::{Host, WaitEnd};
 use sql_api::session::SessionAccount;
 use transaction::Durability;
 
+use crate::batch::{self, Submission};
 use crate::call::Call;
-use crate::command::{Access, Command, Commands, Handler};
+use crate::clients::{Client, Unblock};
+use crate::command::{Command, Commands, Handler};
 use crate::failure::{Failure, InVain, Outcome, Wanted, wrong_number_of_arguments};
+use crate::head::Kind;
+use crate::hub::Place;
 use crate::keyspace::Keyspace;
 use crate::tables::{DATABASE, Part};
 use crate::work::{Event, Work};
 
 use multi::{Queue, Watch};
+use pubsub::Subscriptions;
 
 /// How often work begins anew before its client is told.
 const TRIES: u32 = 20;
-/// A waiting command looks again after so long, though nobody has called it: SQL, or another node, may have changed its keys.
+/// A waiting command looks again after so long, though nobody has called it: another node may have changed its keys.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// On a node alone only SQL can have.
+const BETWEEN_LOOKS_ALONE: Duration = Duration::from_secs(1);
 
 /// What a session asks of the front.
 pub trait Surroundings {
     /// Who logs in with a password; `user` is none where the client names nobody. Waits its turn.
     fn log_in(&self, user: Option<&str>, password: &[u8], host: &dyn Host) -> Result<SessionAccount, String>;
-    /// A line for each client (CLIENT LIST).
-    fn clients(&self) -> Vec<String>;
+    /// Whether the client is let in without a password.
+    fn needs_no_password(&self) -> bool;
     /// The address of the client.
     fn address(&self) -> String;
-    /// INFO's figures that only the front knows.
-    fn connections(&self) -> u64;
     /// Interrupts a connection; false: there is none.
     fn kill(&self, id: u64) -> bool;
 }
@@ -58,15 +64,32 @@ pub struct Session {
     pub protocol: Protocol,
     /// `None`: the client has to log in.
     pub account: Option<SessionAccount>,
-    pub(crate) name: Vec<u8>,
-    pub(crate) library: (Vec<u8>, Vec<u8>),
+    pub(crate) client: Arc<Client>,
+    pub(crate) reply_mode: ReplyMode,
     pub(crate) durability: Durability,
     pub(crate) queue: Option<Queue>,
     pub(crate) watch: Option<Watch>,
+    subscriptions: Option<Subscriptions>,
     /// What the account may do with the keys of a database, by the catalog of this version.
     rights: Option<(u64, u32, Privileges)>,
     /// The connection ends when the answers have been sent.
     pub ends: bool,
+}
+
+/// Which answers a client wants (CLIENT REPLY).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ReplyMode {
+    #[default]
+    On,
+    Off,
+    /// None to the next command.
+    SkipNext,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.keyspace.clients.leave(self.id);
+    }
 }
 
 /// A command on the session or the server.
@@ -77,6 +100,9 @@ pub struct SessionCall<'c> {
     pub host: &'c dyn Host,
 }
 
+/// What runs a command on keys.
+pub type Run = fn(&mut Call<'_, '_>) -> Outcome;
+
 /// A request: its words, the command's name first.
 pub type Request<'r> = Vec<&'r [u8]>;
 
@@ -85,7 +111,7 @@ enum Meant {
     /// Runs on keys.
     Data {
         command: &'static Command,
-        run: fn(&mut Call<'_, '_>) -> Outcome,
+        run: Run,
     },
     /// Runs on the session.
     Session {
@@ -95,6 +121,21 @@ enum Meant {
     Refused(Failure),
 }
 
+impl Meant {
+    /// None where it may not run in a transaction with others. What takes long is not done in their time.
+    fn as_member(&self) -> Option<Member> {
+        match self {
+            Meant::Data { command, run } if !command.flags.blocks && (!command.flags.writes || command.shares) => {
+                Some((command, *run))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A command that runs in a transaction with others.
+type Member = (&'static Command, Run);
+
 impl Session {
     pub fn new(
         keyspace: Arc<Keyspace>,
@@ -103,6 +144,11 @@ impl Session {
         surroundings: Box<dyn Surroundings>,
     ) -> Session {
         let durability = keyspace.engine().durability();
+        let client = Client::new(id, surroundings.address(), keyspace.now_ms());
+        if let Some(SessionAccount::Account { user, .. }) = &account {
+            client.set_user(user);
+        }
+        keyspace.clients.enter(&client);
         Session {
             keyspace,
             surroundings,
@@ -110,11 +156,12 @@ impl Session {
             db: 0,
             protocol: Protocol::Resp2,
             account,
-            name: Vec::new(),
-            library: Default::default(),
+            client,
+            reply_mode: ReplyMode::default(),
             durability,
             queue: None,
             watch: None,
+            subscriptions: None,
             rights: None,
             ends: false,
         }
@@ -122,34 +169,59 @@ impl Session {
 
     /// Runs requests in their order. Their answers are appended.
     pub fn run(&mut self, requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
-        let mut at = 0;
-        while at < requests.len() && !self.ends {
+        let mut begun = Instant::now();
+        let mut rest = requests;
+        while let Some((first, later)) = rest.split_first()
+            && !self.ends
+        {
             reply.protocol = self.protocol;
-            let group = self.group(&requests[at..]);
-            match group.len() {
-                0 | 1 => {
-                    self.run_one(&requests[at], host, reply);
-                    at += 1;
-                }
-                len => {
-                    self.run_group(&group, &requests[at..at + len], host, reply);
-                    at += len;
-                }
+            let meant = self.meant(first);
+            let group = self.group_of(&meant, later);
+            let (now, then) = rest.split_at(group.len().max(1));
+            match group.is_empty() {
+                true => self.run_meant(meant, first, host, reply),
+                false => self.run_group(&group, now, host, reply),
             }
+            let ended = Instant::now();
+            self.note_slow(first, ended - begun);
+            (begun, rest) = (ended, then);
         }
     }
 
-    /// The first requests, as far as they can share a transaction.
-    fn group(&mut self, requests: &[Request<'_>]) -> Vec<Meant> {
-        let mut group = Vec::new();
-        if self.queue.is_some() || requests.len() < 2 {
-            return group;
+    /// Keeps a command, or the first of several that ran as one, if that took long.
+    fn note_slow(&self, args: &[&[u8]], took: Duration) {
+        let slowlog = &self.keyspace.slowlog;
+        if !slowlog.is_slow(took) {
+            return;
         }
-        for request in requests {
-            match self.meant(request) {
-                Meant::Data { command, run } if !command.flags.blocks => group.push(Meant::Data { command, run }),
-                _ => break,
+        // How long one waits for others is not its own time.
+        let waits = Commands::get()
+            .find(args[0])
+            .is_some_and(|command| command.flags.blocks);
+        if !waits {
+            let at = self.keyspace.now_ms() / 1000;
+            slowlog.add(args, took, at, &self.client.address, self.client.name());
+        }
+    }
+
+    /// A request and those behind it that share a transaction. None where it has to run alone.
+    fn group_of(&mut self, first: &Meant, later: &[Request<'_>]) -> Vec<Member> {
+        let Some(first) = first.as_member() else {
+            return Vec::new();
+        };
+        if self.queue.is_some() || self.reply_mode != ReplyMode::On {
+            return Vec::new();
+        }
+        let mut group = vec![first];
+        for request in later {
+            match self.meant(request).as_member() {
+                Some(member) => group.push(member),
+                None => break,
             }
+        }
+        // One that reads has nothing to gain from others.
+        if group.len() == 1 && !first.0.shares {
+            group.clear();
         }
         group
     }
@@ -183,6 +255,9 @@ impl Session {
         }
         if self.account.is_none() && !meant.flags.without_login {
             return Err(Failure::reply("NOAUTH Authentication required."));
+        }
+        if self.only_listens() && !pubsub::is_allowed(command.name()) {
+            return Err(pubsub::refused(meant.name()));
         }
         self.check_rights(meant)?;
         Ok(meant)
@@ -226,44 +301,59 @@ impl Session {
 
     // --- several at once ---
 
-    fn run_group(&mut self, group: &[Meant], requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
+    /// Runs commands in one transaction: if some write, with those that others send at the same time. Whoever fails then is told so
+    /// alone.
+    fn run_group(&mut self, group: &[Member], requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
+        let writes = group.iter().find(|(command, _)| command.flags.writes);
+        let (shown, _) = writes.unwrap_or(&group[0]);
+        if let Err(failure) = self.begin_command(shown, host) {
+            return requests.iter().for_each(|_| reply.error(&failure.text()));
+        }
         let begin = reply.bytes.len();
-        let mut events = Vec::new();
-        match self.try_group(group, requests, host, reply, &mut events) {
-            Ok(()) => self.publish(&events),
-            // Whoever fails now is told so alone.
-            Err(_) => {
-                reply.bytes.truncate(begin);
-                for request in requests {
-                    self.run_one(request, host, reply);
-                }
+        self.begin_statement();
+        let done = match writes {
+            Some(_) => self.write_with_others(group, requests, host, reply),
+            None => self.read_group(group, requests, host, reply).is_ok(),
+        };
+        if !done {
+            reply.bytes.truncate(begin);
+            for request in requests {
+                let meant = self.meant(request);
+                self.run_meant(meant, request, host, reply);
             }
         }
     }
 
-    fn try_group(
+    /// False: they have to be run alone.
+    fn write_with_others(
         &mut self,
-        group: &[Meant],
+        group: &[Member],
         requests: &[Request<'_>],
         host: &dyn Host,
         reply: &mut Reply,
-        events: &mut Vec<Event>,
+    ) -> bool {
+        let mut submission = Submission::new(self.keyspace.clone(), self.db, self.protocol, self.durability);
+        for ((command, run), args) in group.iter().zip(requests) {
+            submission.add(*run, args);
+            if command.flags.writes {
+                command.each_key(args, |at| submission.lock(at));
+            }
+        }
+        batch::run(submission, host, reply)
+    }
+
+    fn read_group(
+        &mut self,
+        group: &[Member],
+        requests: &[Request<'_>],
+        host: &dyn Host,
+        reply: &mut Reply,
     ) -> Outcome {
-        self.begin_statement();
         let keyspace = self.keyspace.clone();
         let db = keyspace.db(self.db, host)?;
         let mut work = Work::begin(&keyspace, self.durability, host);
-        let mut written = Vec::new();
-        for (meant, args) in group.iter().zip(requests) {
-            let Meant::Data { command, .. } = meant else { continue };
-            written.extend(written_keys(command, args));
-        }
-        match written.is_empty() {
-            true => work.catch_up()?,
-            false => work.lock_keys(&db, written)?,
-        }
-        for (meant, args) in group.iter().zip(requests) {
-            let Meant::Data { run, .. } = meant else { continue };
+        work.catch_up()?;
+        for ((_, run), args) in group.iter().zip(requests) {
             governor::tick()?;
             let mut call = Call {
                 work: &mut work,
@@ -274,17 +364,30 @@ impl Session {
             };
             run_call(&mut call, *run)?;
         }
-        *events = commit(work, host)?;
-        Ok(())
+        commit(work, host).map(|_| ())
     }
 
     // --- one ---
 
-    fn run_one(&mut self, args: &[&[u8]], host: &dyn Host, reply: &mut Reply) {
+    fn run_meant(&mut self, meant: Meant, args: &[&[u8]], host: &dyn Host, reply: &mut Reply) {
+        // What a browser sends that somebody has lured here is not answered.
+        if args[0].eq_ignore_ascii_case(b"host:") || args[0].eq_ignore_ascii_case(b"post") {
+            self.ends = true;
+            return;
+        }
         let begin = reply.bytes.len();
         reply.protocol = self.protocol;
-        let meant = self.meant(args);
+        let reply_mode = self.reply_mode;
         let result = match (meant, self.queue.is_some()) {
+            // Whatever is wrong with EXEC, the transaction is over.
+            (Meant::Refused(failure), true) if args[0].eq_ignore_ascii_case(b"exec") => {
+                self.forget_transaction();
+                let why = failure.text();
+                let why = why.strip_prefix("ERR ").unwrap_or(&why);
+                Err(Failure::Reply(
+                    format!("EXECABORT Transaction discarded because of: {why}").into(),
+                ))
+            }
             (Meant::Refused(failure), is_queued) => {
                 if is_queued {
                     self.spoil_queue();
@@ -294,8 +397,10 @@ impl Session {
             (Meant::Data { command, .. } | Meant::Session { command, .. }, true) if !multi::runs_at_once(command) => {
                 self.enqueue(command, args, reply)
             }
-            (Meant::Data { command, run }, _) => self.run_data(command, run, args, host, reply),
-            (Meant::Session { run, .. }, _) => {
+            (Meant::Data { command, run }, _) => self
+                .begin_command(command, host)
+                .and_then(|()| self.run_data(command, run, args, host, reply)),
+            (Meant::Session { command, run }, _) => self.begin_command(command, host).and_then(|()| {
                 self.begin_statement();
                 run(&mut SessionCall {
                     session: self,
@@ -303,13 +408,49 @@ impl Session {
                     reply,
                     host,
                 })
-            }
+            }),
         };
         if let Err(failure) = result {
             reply.bytes.truncate(begin);
             reply.protocol = self.protocol;
             reply.error(&failure.text());
         }
+        match reply_mode {
+            ReplyMode::On => {}
+            ReplyMode::Off if self.reply_mode == ReplyMode::On => {}
+            ReplyMode::Off => reply.bytes.truncate(begin),
+            ReplyMode::SkipNext => {
+                reply.bytes.truncate(begin);
+                self.reply_mode = ReplyMode::On;
+            }
+        }
+        if self.reply_mode == ReplyMode::Off {
+            reply.bytes.truncate(begin);
+        }
+    }
+
+    /// Tells others what the client does, and waits where all have to.
+    fn begin_command(&self, command: &'static Command, host: &dyn Host) -> Outcome {
+        self.client.note(
+            command.name(),
+            self.db,
+            self.protocol == Protocol::Resp3,
+            self.subscriptions.is_some(),
+            self.queue.is_some(),
+            self.keyspace.now_ms(),
+        );
+        let is_data = command.flags.reads || command.flags.writes || command.name() == "exec";
+        while is_data && let Some(until) = self.keyspace.clients.paused(command.flags.writes) {
+            let left = u64::try_from(until - self.keyspace.now_ms()).unwrap_or(0);
+            if left == 0 {
+                break;
+            }
+            let time = Duration::from_millis(left).min(BETWEEN_LOOKS);
+            if let WaitEnd::Interrupted(interrupt) = host.wait_interruptible(pin!(std::future::pending()), Some(time)) {
+                return Err(governor::Stop::Interrupt(interrupt).into());
+            }
+        }
+        Ok(())
     }
 
     /// From here on the governor counts for a new command.
@@ -321,12 +462,12 @@ impl Session {
     fn run_data(
         &mut self,
         command: &'static Command,
-        run: fn(&mut Call<'_, '_>) -> Outcome,
+        run: Run,
         args: &[&[u8]],
         host: &dyn Host,
         reply: &mut Reply,
     ) -> Outcome {
-        match self.try_data(command, run, args, true, host, reply) {
+        match self.try_data(command, run, args, host, reply) {
             Err(Failure::Blocks(wanted)) => self.wait_for(&wanted, command, run, args, host, reply),
             result => result,
         }
@@ -336,9 +477,8 @@ impl Session {
     fn try_data(
         &mut self,
         command: &'static Command,
-        run: fn(&mut Call<'_, '_>) -> Outcome,
+        run: Run,
         args: &[&[u8]],
-        may_block: bool,
         host: &dyn Host,
         reply: &mut Reply,
     ) -> Outcome {
@@ -360,13 +500,13 @@ impl Session {
                     db,
                     args,
                     reply,
-                    may_block,
+                    may_block: true,
                 })
             });
             let done = done.and_then(|()| commit(work, host));
             match done {
                 Ok(events) => {
-                    self.publish(&events);
+                    keyspace.publish(&events, host);
                     return Ok(());
                 }
                 Err(Failure::Again(_)) if tries < TRIES => {
@@ -383,45 +523,95 @@ impl Session {
         &mut self,
         wanted: &Wanted,
         command: &'static Command,
-        run: fn(&mut Call<'_, '_>) -> Outcome,
+        run: Run,
         args: &[&[u8]],
         host: &dyn Host,
         reply: &mut Reply,
     ) -> Outcome {
-        let begin = reply.bytes.len();
         let mut fixed: Vec<&[u8]> = args.to_vec();
         for (at, arg) in &wanted.fixed {
             fixed[*at] = arg;
         }
         let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout);
         let keyspace = self.keyspace.clone();
-        let place = keyspace.hub.wait_for(self.db, wanted.keys.clone());
-        loop {
-            if place.is_first() {
-                match self.try_data(command, run, &fixed, true, host, reply) {
-                    Err(Failure::Blocks(_)) => reply.bytes.truncate(begin),
-                    result => return result,
+        let place = keyspace.hub.wait_for(self.db, wanted.keys.clone(), wanted.turn);
+        self.client.set_waiting(Some(place.waiter().clone()));
+        let waited = self.wait_in(&place, deadline, host, &mut |session| {
+            let begin = reply.bytes.len();
+            match session.try_data(command, run, &fixed, host, reply) {
+                Err(Failure::Blocks(_)) => {
+                    reply.bytes.truncate(begin);
+                    Ok(false)
                 }
-            }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if left == Some(Duration::ZERO) {
-                match wanted.in_vain {
-                    InVain::Null => reply.null(),
-                    InVain::NullArray => reply.null_array(),
+                // What it waits for has become something else, and may become what it was again.
+                Err(failure)
+                    if failure.is_wrong_type()
+                        && command.name() != "xreadgroup"
+                        && !session.has_kind_of(command, &wanted.keys) =>
+                {
+                    reply.bytes.truncate(begin);
+                    Ok(false)
                 }
-                return Ok(());
+                done => done.map(|()| true),
             }
-            let look_again = left.map_or(BETWEEN_LOOKS, |left| left.min(BETWEEN_LOOKS));
-            if let WaitEnd::Interrupted(interrupt) = host.wait_interruptible(pin!(place.called()), Some(look_again)) {
-                return Err(governor::Stop::Interrupt(interrupt).into());
-            }
+        });
+        self.client.set_waiting(None);
+        match (waited?, wanted.in_vain) {
+            (true, _) => {}
+            (false, InVain::Null) => reply.null(),
+            (false, InVain::NullArray) => reply.null_array(),
         }
+        Ok(())
     }
 
-    /// Tells others what has been committed.
-    pub(crate) fn publish(&self, events: &[Event]) {
-        for event in events {
-            self.keyspace.hub.changed(event.db, &event.key);
+    /// Whether one of the keys is of the type that the command works on.
+    fn has_kind_of(&self, command: &Command, keys: &[Vec<u8>]) -> bool {
+        let kind = match command.fact.group.as_str() {
+            "list" => Kind::List,
+            "sorted-set" => Kind::SortedSet,
+            _ => Kind::Stream,
+        };
+        let Ok(Some(db)) = self.keyspace.existing_db(self.db) else {
+            return false;
+        };
+        let is_it = |key: &Vec<u8>| db.newest_kind(key) == Some(kind);
+        keys.iter().any(is_it)
+    }
+
+    /// Tries again and again when its turn has come; false: in vain.
+    fn wait_in(
+        &mut self,
+        place: &Place<'_>,
+        deadline: Option<Instant>,
+        host: &dyn Host,
+        try_again: &mut dyn FnMut(&mut Session) -> Outcome<bool>,
+    ) -> Outcome<bool> {
+        let between_looks = match self.keyspace.engine().participant().nodes().len() {
+            0 | 1 => BETWEEN_LOOKS_ALONE,
+            _ => BETWEEN_LOOKS,
+        };
+        loop {
+            let has_found = place.is_first() && try_again(self)?;
+            place.waiter().has_looked();
+            if has_found {
+                return Ok(true);
+            }
+            let left = match place.ended() {
+                Some(Unblock::AsAfterTimeout) => return Ok(false),
+                Some(Unblock::WithError) => {
+                    return Err(Failure::reply("UNBLOCKED client unblocked via CLIENT UNBLOCK"));
+                }
+                None => deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
+            };
+            if left == Some(Duration::ZERO) {
+                return Ok(false);
+            }
+            // Whoever is behind is called by the one before.
+            let look_again = place.is_first().then_some(between_looks);
+            let wait = left.into_iter().chain(look_again).min();
+            if let WaitEnd::Interrupted(interrupt) = host.wait_interruptible(pin!(place.called()), wait) {
+                return Err(governor::Stop::Interrupt(interrupt).into());
+            }
         }
     }
 }
@@ -432,15 +622,13 @@ fn written_keys<'a>(command: &Command, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
         return Vec::new();
     }
     // Of a command that writes, what it reads must not change meanwhile either.
-    command
-        .keys(args)
-        .into_iter()
-        .map(|(at, _): (usize, Access)| args[at])
-        .collect()
+    let mut keys = Vec::new();
+    command.each_key(args, |at| keys.push(args[at]));
+    keys
 }
 
 /// Runs a command in a transaction that goes on after it. Its failure undoes what it did, and is its answer.
-fn run_call(call: &mut Call<'_, '_>, run: fn(&mut Call<'_, '_>) -> Outcome) -> Outcome {
+pub(crate) fn run_call(call: &mut Call<'_, '_>, run: Run) -> Outcome {
     let begin = call.reply.bytes.len();
     let savepoint = call.work.savepoint();
     match run(call) {
@@ -459,7 +647,7 @@ fn run_call(call: &mut Call<'_, '_>, run: fn(&mut Call<'_, '_>) -> Outcome) -> O
 }
 
 /// Commits; what others are to be told of it.
-fn commit(work: Work<'_>, host: &dyn Host) -> Outcome<Vec<Event>> {
+pub(crate) fn commit(work: Work<'_>, host: &dyn Host) -> Outcome<Vec<Event>> {
     let (transaction, events) = work.into_transaction();
     if transaction.has_writes() {
         wait_for_commit(transaction.commit(), host)?;
@@ -470,7 +658,14 @@ fn commit(work: Work<'_>, host: &dyn Host) -> Outcome<Vec<Event>> {
 }
 
 fn unknown_command(args: &[&[u8]]) -> Failure {
-    let name = String::from_utf8_lossy(args.first().copied().unwrap_or_default());
+    // As a string of C, it ends with the first zero.
+    let name = args
+        .first()
+        .copied()
+        .unwrap_or_default()
+        .split(|&byte| byte == 0)
+        .next();
+    let name = String::from_utf8_lossy(name.unwrap_or_default());
     let mut begin = String::new();
     for arg in args.iter().skip(1) {
         if begin.len() >= 128 {

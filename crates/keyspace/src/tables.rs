@@ -12,6 +12,9 @@
 //!   redis.db0_pending   a row for each entry that a consumer has not acknowledged, key (id, group, ms, seq)
 //! ```
 //!
+//! For SQL there are views beside them, which join keys and elements: `db0_keys` (with the lengths), `db0_hashes`, `db0_sets`, `db0_zsets`,
+//! `db0_lists`, `db0_streams`.
+//!
 //! The elements of a hash, a set, … have the id that is in their key's row. So a key is renamed, or disappears with a million
 //! elements, by a change of its own row. Whoever changes an element holds the lock of the key's row.
 //!
@@ -20,13 +23,14 @@
 
 use std::sync::Arc;
 
-use catalog::Catalog;
+use catalog::{Catalog, TableDef};
 use sha2::{Digest, Sha256};
 use sql::engine::Engine;
 use sql::table::Table;
 use types::{IndexId, KeyLayout, ValueRef};
 
 use crate::failure::{Failure, Outcome};
+use crate::head::{HeadRef, Kind};
 
 pub const DATABASE: &str = "redis";
 /// Databases that SELECT takes (`databases`).
@@ -86,11 +90,7 @@ impl Part {
                  `type` ENUM('string', 'list', 'set', 'zset', 'hash', 'stream') NOT NULL, \
                  `value` LONGBLOB NULL COMMENT 'of a string', \
                  `meta` VARBINARY(1000) NULL COMMENT 'of other types: id, length and more', \
-                 `expires_at` DATETIME(3) NULL COMMENT 'in UTC', \
-                 `id` BIGINT UNSIGNED GENERATED ALWAYS AS (CAST(CONV(HEX(LEFT(`meta`, 8)), 16, 10) AS UNSIGNED)) VIRTUAL \
-                 COMMENT 'of the elements', \
-                 `length` BIGINT UNSIGNED GENERATED ALWAYS AS (CAST(CONV(HEX(SUBSTRING(`meta`, 9, 8)), 16, 10) AS UNSIGNED)) VIRTUAL, \
-                 PRIMARY KEY (`key`)"
+                 `expires_at` DATETIME(3) NULL COMMENT 'in UTC', PRIMARY KEY (`key`)"
             }
             Part::Hash => {
                 "`id` BIGINT UNSIGNED NOT NULL, `field` VARBINARY(2001) NOT NULL, `whole` LONGBLOB NULL COMMENT 'a longer field', \
@@ -143,17 +143,69 @@ impl Part {
     }
 }
 
+/// Whether a table has the rows of keys. They are removed with their elements ([`purge`](crate::purge)).
+pub fn has_keys(def: &TableDef) -> bool {
+    def.database == DATABASE && (0..DATABASES).any(|db| def.name == Part::Keys.name(db))
+}
+
 /// The statements that make the tables of a database, where they are not there.
 pub fn definitions(db: u32) -> Vec<String> {
     let mut statements = vec![format!("CREATE DATABASE IF NOT EXISTS {DATABASE}")];
     statements.extend(Part::ALL.map(|part| {
         format!(
-            "CREATE TABLE IF NOT EXISTS {DATABASE}.{} ({})",
+            "CREATE TABLE IF NOT EXISTS {DATABASE}.{} ({}){}",
             part.name(db),
-            part.definition()
+            part.definition(),
+            if part == Part::Keys { " TTL = `expires_at`" } else { "" }
         )
     }));
+    statements.extend(views(db));
     statements
+}
+
+/// Keys and their elements, as SQL sees them side by side.
+fn views(db: u32) -> Vec<String> {
+    // An id, and a length, as they lie in `meta`: eight bytes each, the highest first.
+    let number = |at: u32| format!("CAST(CONV(HEX(SUBSTRING(k.`meta`, {at}, 8)), 16, 10) AS UNSIGNED)");
+    let (id, length) = (number(1), number(9));
+    let first = "(CAST(CONV(HEX(SUBSTRING(k.`meta`, 17, 8)), 16, 10) AS UNSIGNED))";
+    let view = |name: &str, columns: &str, part: Option<Part>| {
+        let from = match part {
+            None => String::new(),
+            Some(part) => format!(" JOIN {DATABASE}.{} e ON e.`id` = {id}", part.name(db)),
+        };
+        format!(
+            "CREATE OR REPLACE SQL SECURITY INVOKER VIEW {DATABASE}.db{db}_{name} AS SELECT k.`key`, {columns} FROM {DATABASE}.db{db} k{from}"
+        )
+    };
+    let whole = |column: &str| format!("IFNULL(e.`whole`, e.`{column}`) AS `{column}`");
+    vec![
+        view(
+            "keys",
+            &format!(
+                "k.`type`, k.`value`, IF(k.`type` = 'string', LENGTH(k.`value`), {length}) AS `length`, k.`expires_at`"
+            ),
+            None,
+        ),
+        view("hashes", &format!("{}, e.`value`", whole("field")), Some(Part::Hash)),
+        view("sets", &whole("member"), Some(Part::Set)),
+        view(
+            "zsets",
+            &format!("{}, e.`score`", whole("member")),
+            Some(Part::SortedSet),
+        ),
+        // Positions are signed; their differences are indexes.
+        view(
+            "lists",
+            &format!("CAST(e.`position` - CAST({first} AS SIGNED) AS SIGNED) AS `index`, e.`value`"),
+            Some(Part::List),
+        ),
+        view(
+            "streams",
+            "CONCAT(e.`ms`, '-', e.`seq`) AS `entry`, e.`fields`",
+            Some(Part::Stream),
+        ),
+    ]
 }
 
 /// The tables of one database of keys.
@@ -182,6 +234,29 @@ impl Db {
             version,
             tables,
         }))
+    }
+
+    /// The type of a key as it was committed last.
+    pub fn newest_kind(&self, key: &[u8]) -> Option<Kind> {
+        let table = self.table(Part::Keys);
+        let kind = table.rows.newest(&self.row_key(key), |_, row| {
+            Some(HeadRef::read(table.layout(), row?)?.kind)
+        });
+        kind.flatten()
+    }
+
+    /// The primary key of a key's row.
+    pub fn row_key(&self, key: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(key.len() + 8);
+        self.write_row_key(key, &mut bytes);
+        bytes
+    }
+
+    /// As [`row_key`](Self::row_key), in the place of what `out` holds.
+    #[inline]
+    pub fn write_row_key(&self, key: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+        key_of(self.table(Part::Keys), [ValueRef::Bytes(key)], out);
     }
 
     pub fn table(&self, part: Part) -> &Arc<Table> {

@@ -8,13 +8,13 @@
 //! circle, and a conflict is left only for what was not foreseen, or what SQL changes beside. Then the work begins anew
 //! ([`Failure::Again`]).
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sql_api::host::Host;
-use sql_exec::runtime::{Runtime, StatementSettings};
+use sql_exec::runtime::{Locked, Runtime, StatementSettings};
 use store::{Cursor, Direction, KeyRange, LockKey, LockMode, Snapshot};
 use transaction::{Durability, Isolation, LockPolicy, Options, Savepoint, Transaction, TransactionError, WriteRule};
 use types::{ErrorKind, IndexId, RowLayout, ValueRef};
@@ -22,7 +22,7 @@ use types::{ErrorKind, IndexId, RowLayout, ValueRef};
 use crate::failure::{Failure, Outcome, wrong_type};
 use crate::head::{Head, HeadRef, Kind, key_in};
 use crate::keyspace::Keyspace;
-use crate::tables::{Db, KEY_MAX, Part, key_of};
+use crate::tables::{Db, KEY_MAX, Member, Part, key_of};
 
 /// How long a lock of a key is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(50);
@@ -64,7 +64,6 @@ pub struct Work<'w> {
     locked_tables: RefCell<Vec<(u32, Part)>>,
     events: Vec<Event>,
     key: RefCell<Vec<u8>>,
-    has_changed: Cell<bool>,
 }
 
 const SETTINGS: StatementSettings = StatementSettings {
@@ -87,11 +86,6 @@ impl<'w> Work<'w> {
             durability,
         };
         let transaction = Transaction::begin(keyspace.engine().participant().clone(), options);
-        Work::of(keyspace, transaction, host)
-    }
-
-    /// In a transaction that has begun already.
-    pub fn of(keyspace: &'w Arc<Keyspace>, transaction: Transaction, host: &'w dyn Host) -> Work<'w> {
         Work {
             keyspace,
             host,
@@ -100,7 +94,6 @@ impl<'w> Work<'w> {
             locked_tables: RefCell::default(),
             events: Vec::new(),
             key: RefCell::default(),
-            has_changed: Cell::new(false),
         }
     }
 
@@ -136,23 +129,33 @@ impl<'w> Work<'w> {
         let table = db.table(Part::Keys);
         let runtime = self.runtime();
         if keys.len() > 1 && self.transaction.borrow().locks_elsewhere(&table.rows) {
-            let mut encoded = Vec::with_capacity(keys.len());
-            for key in &keys {
-                let mut bytes = Vec::new();
-                key_of(table, [ValueRef::Bytes(key)], &mut bytes);
-                encoded.push(bytes);
-            }
+            let encoded: Vec<Vec<u8>> = keys.iter().map(|key| db.row_key(key)).collect();
             runtime.lock_ahead(table, encoded.iter().map(Vec::as_slice), LockMode::Exclusive)?;
         }
         for key in keys {
             check_key(key)?;
             let mut bytes = self.key.borrow_mut();
-            bytes.clear();
-            key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+            db.write_row_key(key, &mut bytes);
             let locked = runtime.with_locks(|transaction| transaction.lock_for_write(&table.rows, &bytes));
             locked?;
         }
         Ok(())
+    }
+
+    /// Locks a key, unless somebody else has it: then false.
+    pub fn try_lock_key(&self, db: &Db, key: &[u8]) -> Outcome<bool> {
+        self.lock_table(db, Part::Keys)?;
+        let table = db.table(Part::Keys);
+        let bytes = db.row_key(key);
+        let lock = |transaction: &mut Transaction| {
+            transaction.lock_for_read(&table.rows, &bytes, LockMode::Exclusive, LockPolicy::SkipLocked)
+        };
+        Ok(self.runtime().with_locks(lock)? == Locked::Yes)
+    }
+
+    /// Whether there is a key that has expired, and is not removed yet.
+    pub fn has_expired(&self, db: &Db, key: &[u8]) -> bool {
+        self.expired(db, &db.row_key(key)).is_some()
     }
 
     /// Says that rows of a table will be changed, and keeps its definition as it is.
@@ -171,6 +174,15 @@ impl<'w> Work<'w> {
         };
         runtime.with_locks(lock)?;
         self.locked_tables.borrow_mut().push((db.number, part));
+        Ok(())
+    }
+
+    /// Keeps all keys of a database for this transaction alone.
+    pub fn lock_all_keys(&self, db: &Db) -> Outcome {
+        self.lock_table(db, Part::Keys)?;
+        let table = db.table(Part::Keys).id();
+        let lock = |transaction: &mut Transaction| transaction.lock_table(table, LockMode::Exclusive, LockPolicy::Wait);
+        self.runtime().with_locks(lock)?;
         Ok(())
     }
 
@@ -198,11 +210,6 @@ impl<'w> Work<'w> {
         self.transaction.get_mut().release(savepoint);
     }
 
-    /// How much has been changed: a command that leaves it as it was has changed nothing.
-    pub fn has_changed(&self) -> bool {
-        self.has_changed.get()
-    }
-
     // --- keys ---
 
     fn is_expired(&self, expires_at: Option<i64>) -> bool {
@@ -215,8 +222,7 @@ impl<'w> Work<'w> {
         let table = db.table(Part::Keys);
         let layout = table.layout();
         let mut bytes = self.key.borrow_mut();
-        bytes.clear();
-        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        db.write_row_key(key, &mut bytes);
         let transaction = self.transaction.borrow();
         transaction
             .get(&table.rows, &bytes, |row| {
@@ -238,8 +244,7 @@ impl<'w> Work<'w> {
     /// Whether a key that is locked is another than at a moment before.
     pub fn is_changed_since(&self, db: &Db, key: &[u8], since: &Snapshot) -> bool {
         let table = db.table(Part::Keys);
-        let mut bytes = Vec::new();
-        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        let bytes = db.row_key(key);
         match table.rows.newest(&bytes, |at, row| row.map(|_| at)).flatten() {
             Some(at) => at > since.timestamp(),
             None => table.rows.get(&bytes, since, |_| ()).is_some(),
@@ -247,37 +252,63 @@ impl<'w> Work<'w> {
     }
 
     /// Puts a key's row in the place of the one that is there. The elements of another type are the caller's to remove before
-    /// ([`remove`](Self::remove)). The key is locked.
+    /// ([`remove`](Self::remove)). The key is locked ([`lock_keys`](Self::lock_keys)), as for all that changes it.
     pub fn put(&mut self, db: &Db, key: &[u8], head: HeadRef<'_>) -> Outcome {
         let table = db.table(Part::Keys);
         let mut row = Vec::with_capacity(key.len() + head.value.len() + head.meta.len() + 24);
         head.write(table.layout(), key, &mut row);
-        let mut bytes = Vec::with_capacity(key.len() + 8);
-        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
-        self.write_row(db, Part::Keys, &bytes, Some(&row))
+        let mut bytes = self.key.borrow_mut();
+        db.write_row_key(key, &mut bytes);
+        // Its lock, which is older than the snapshot, keeps all others away.
+        self.transaction
+            .get_mut()
+            .put_unlocked(&table.rows, &bytes, Some(&row))?;
+        Ok(())
     }
 
     /// Removes a key with all that belongs to it; false: there was none. One that has expired is removed, too.
     pub fn remove(&mut self, db: &Db, key: &[u8]) -> Outcome<bool> {
         let table = db.table(Part::Keys);
         let layout = table.layout();
-        let mut bytes = Vec::with_capacity(key.len() + 8);
-        key_of(table, [ValueRef::Bytes(key)], &mut bytes);
+        let bytes = db.row_key(key);
         let found = self.transaction.borrow().get(&table.rows, &bytes, |row| {
             HeadRef::read(layout, row).map(|head| head.to_head())
         });
-        let Some(head) = found else { return Ok(false) };
-        self.write_row(db, Part::Keys, &bytes, None)?;
-        let Some(head) = head else { return Ok(true) };
+        let is_there = found.is_some();
+        let head = match found {
+            // A row that SQL has written, and that is no key.
+            Some(None) => {
+                self.transaction.get_mut().put_unlocked(&table.rows, &bytes, None)?;
+                return Ok(true);
+            }
+            Some(Some(head)) => head,
+            None => match self.expired(db, &bytes) {
+                Some(head) => head,
+                None => return Ok(false),
+            },
+        };
+        self.transaction.get_mut().put_unlocked(&table.rows, &bytes, None)?;
         self.remove_elements(db, &head)?;
-        Ok(!self.is_expired(head.expires_at))
+        Ok(is_there && !self.is_expired(head.expires_at))
+    }
+
+    /// What is left of a key that has expired, by the key of its row. The transaction shows it no more.
+    fn expired(&self, db: &Db, key: &[u8]) -> Option<Head> {
+        let table = db.table(Part::Keys);
+        let newest = table.rows.newest(key, |_, row| {
+            HeadRef::read(table.layout(), row?).map(|head| head.to_head())
+        });
+        let now_ms = self.keyspace.now_ms();
+        newest
+            .flatten()
+            .filter(|head| head.expires_at.is_some_and(|at| at <= now_ms))
     }
 
     /// Removes a key's row alone: what belongs to it is another key's now.
     pub fn forget(&mut self, db: &Db, key: &[u8]) -> Outcome {
-        let mut bytes = Vec::with_capacity(key.len() + 8);
-        key_of(db.table(Part::Keys), [ValueRef::Bytes(key)], &mut bytes);
-        self.write_row(db, Part::Keys, &bytes, None)
+        let rows = &db.table(Part::Keys).rows;
+        self.transaction.get_mut().put_unlocked(rows, &db.row_key(key), None)?;
+        Ok(())
     }
 
     /// Removes what belongs to a key's row that is gone.
@@ -359,6 +390,15 @@ impl<'w> Work<'w> {
         Ok(true)
     }
 
+    /// Removes a member of a hash, a set or a sorted set; false: it is none.
+    pub fn remove_member(&mut self, db: &Db, kind: Kind, of: &mut Collection, member: &[u8]) -> Outcome<bool> {
+        let member = Member::new(member);
+        let key = [ValueRef::UInt(of.id), ValueRef::Bytes(member.indexed())];
+        let removed = self.remove_element(db, parts_of(kind)[0], key)?;
+        of.len -= u64::from(removed);
+        Ok(removed)
+    }
+
     /// Walks the elements of an id in the order of an index. `visit` gets the row's layout, the row and its primary key, and may not
     /// change anything.
     pub fn scan(
@@ -414,6 +454,12 @@ impl<'w> Work<'w> {
         failed.map_or(Ok(()), Err)
     }
 
+    /// The key in a row of keys; `None`: it has expired, or the row is none.
+    pub fn live_head<'r>(&self, layout: &'r RowLayout, row: &'r [u8]) -> Option<(&'r [u8], HeadRef<'r>)> {
+        let head = HeadRef::read(layout, row).filter(|head| !self.is_expired(head.expires_at))?;
+        Some((key_in(layout, row), head))
+    }
+
     /// Walks all keys of a database from one on.
     pub fn scan_keys(
         &self,
@@ -427,9 +473,9 @@ impl<'w> Work<'w> {
             IndexId::PRIMARY,
             range,
             Direction::Forward,
-            |layout, row, _| match HeadRef::read(layout, row) {
-                Some(head) if !self.is_expired(head.expires_at) => visit(key_in(layout, row), head),
-                _ => Ok(ControlFlow::Continue(())),
+            |layout, row, _| match self.live_head(layout, row) {
+                Some((key, head)) => visit(key, head),
+                None => Ok(ControlFlow::Continue(())),
             },
         )
     }
@@ -437,7 +483,6 @@ impl<'w> Work<'w> {
     /// Puts a row under its primary key, or removes it.
     fn write_row(&mut self, db: &Db, part: Part, key: &[u8], row: Option<&[u8]>) -> Outcome {
         self.lock_table(db, part)?;
-        self.has_changed.set(true);
         let rows = &db.table(part).rows;
         let runtime = self.runtime();
         runtime.with_locks(|transaction| transaction.lock_for_write(rows, key))?;
@@ -453,6 +498,9 @@ impl<'w> Work<'w> {
     // --- what others are told ---
 
     pub fn note(&mut self, class: Class, name: &'static str, db: &Db, key: &[u8]) {
+        if !self.keyspace.hub.wants_events() {
+            return;
+        }
         self.events.push(Event {
             db: db.number,
             key: key.to_vec(),

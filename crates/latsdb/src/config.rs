@@ -7,7 +7,7 @@
 mod size;
 mod sources;
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ pub const SETTINGS: &[Setting] = &[
     optional(
         "redis_addr",
         "HOST:PORT",
-        "Address of the Redis protocol (not in this version)",
+        "Address of the Redis protocol; none for no Redis clients [default: 127.0.0.1:6379, where it is free]",
     ),
     setting(
         "http_addr",
@@ -177,6 +177,7 @@ pub struct Config {
     pub mysql_addr: SocketAddr,
     /// None: in the data directory.
     pub socket: Option<PathBuf>,
+    pub redis: RedisAddr,
     pub http_addr: SocketAddr,
     pub node_id: u32,
     /// A witness joins a cluster, and opens no address for MySQL clients.
@@ -193,6 +194,17 @@ pub struct Config {
     pub log_format: LogFormat,
     pub report_turns: Option<Duration>,
 }
+
+/// Where Redis clients are listened to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RedisAddr {
+    /// Nobody has said: there, unless another server has the address.
+    Usual(SocketAddr),
+    At(SocketAddr),
+    Nowhere,
+}
+
+const REDIS_ADDR: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6379);
 
 /// How the node meets others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -260,6 +272,15 @@ impl Config {
             })?,
             mysql_addr: given.read("mysql_addr", ADDRESS, parse_address)?,
             socket: given.find("socket").map(|(path, _)| PathBuf::from(path)),
+            redis: match given.find("redis_addr") {
+                None => RedisAddr::Usual(REDIS_ADDR),
+                Some(("none", _)) => RedisAddr::Nowhere,
+                Some((value, origin)) => RedisAddr::At(parse_address(value).ok_or_else(|| ConfigError::BadValue {
+                    origin,
+                    value: value.to_owned(),
+                    expected: ADDRESS,
+                })?),
+            },
             http_addr: given.read("http_addr", ADDRESS, parse_address)?,
             node_id: given.read("node_id", "a number from 1 to 4294967295", |text| {
                 text.parse().ok().filter(|id| *id > 0)
@@ -452,12 +473,6 @@ impl Given<'_> {
     /// Refuses by name what belongs to the cluster and to the other protocols.
     fn refuse_what_is_missing(&self) -> Result<(), ConfigError> {
         let refuse = |origin: String, part: String| Err(ConfigError::NotInThisVersion { origin, part });
-        let missing = [("redis_addr", "the Redis protocol")];
-        for (key, part) in missing {
-            if let Some((_, origin)) = self.find(key) {
-                return refuse(origin, part.to_owned());
-            }
-        }
         if let Some((value, origin)) = self.find("roles") {
             let mut roles: Vec<&str> = value.split(',').map(str::trim).collect();
             roles.sort_unstable();
@@ -530,10 +545,6 @@ mod tests {
 
     #[test]
     fn what_is_not_in_this_version_is_refused_by_name() {
-        assert_eq!(
-            error(&[("redis_addr", "127.0.0.1:6379")]),
-            "--redis-addr: the Redis protocol is not in this version of LatsDB (0.1.0)"
-        );
         assert_eq!(
             error(&[("roles", "sql")]),
             "--roles: a node with some of the roles only is not in this version of LatsDB (0.1.0)"

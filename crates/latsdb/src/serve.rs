@@ -1,8 +1,8 @@
 //! `latsdb serve`: one node from start to stop.
 //!
 //! ```text
-//!   event loops and HTTP up (503: recovering) ─▶ rows recovered ─▶ MySQL up ─▶ banner
-//!        ─▶ SIGTERM or SIGINT ─▶ statements finish ─▶ checkpoint ─▶ end     (a second signal: end at once)
+//!   event loops and HTTP up (503: recovering) ─▶ rows recovered ─▶ MySQL, Redis, tables over HTTP up ─▶ banner
+//!        ─▶ SIGTERM or SIGINT (503: stopping) ─▶ statements finish ─▶ checkpoint ─▶ HTTP down ─▶ end     (a second signal: end at once)
 //! ```
 
 use std::io::Write;
@@ -10,25 +10,30 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use front::{EventLoops, Logins, Tls};
 use front_http::Doors;
+use keyspace::Keyspace;
 use rest::Rest;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sql::engine::Engine;
+use sql::purge::Purge;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::cluster::{Cluster, keep_up};
-use crate::config::{Config, format_bytes};
+use crate::config::{Config, RedisAddr, format_bytes};
 use crate::data_dir;
-use crate::node::{Node, Parts, Sessions, events};
+use crate::node::{Node, Parts, Sessions, events, expiry};
 use crate::{logging, panics};
 
 /// How long an automatic id may be known to the node alone.
 const BETWEEN_COMMITS_OF_COUNTERS: Duration = Duration::from_secs(1);
+/// How long a table whose rows expire, or a new leader, may wait to be seen.
+const BETWEEN_PURGES: Duration = Duration::from_millis(250);
+const BETWEEN_STEPS_OF_PURGES: Duration = Duration::from_millis(1);
 
 /// What a running statement gets after SIGTERM before it is interrupted.
 const STATEMENT_GRACE: Duration = Duration::from_secs(10);
@@ -57,15 +62,13 @@ async fn serve(mut config: Config) -> Result<()> {
     let loops =
         EventLoops::start(cores, config.report_turns, node.registry().clone()).context("cannot start a thread")?;
     let doors = Arc::new(Doors::default());
-    // On another address than loopback, HTTP waits for the same condition as MySQL.
-    let mut http = Some(http);
-    let mut start_http = |node: &Arc<Node>| match http.take() {
-        Some(listener) => front_http::Server::start(listener, loops.loops(), node.clone(), doors.clone()).map(Some),
-        None => Ok(None),
+    let start_http = |listener| {
+        front_http::Server::start(listener, loops.loops(), node.clone(), doors.clone()).context("cannot start a thread")
     };
-    let mut early_http = None;
+    // On another address than loopback, HTTP waits for the same condition as MySQL.
+    let (mut waiting, mut http) = (Some(http), None);
     if config.http_addr.ip().is_loopback() {
-        early_http = start_http(&node).context("cannot start a thread")?;
+        http = waiting.take().map(start_http).transpose()?;
     }
 
     let registry = node.registry().clone();
@@ -89,8 +92,10 @@ async fn serve(mut config: Config) -> Result<()> {
     if let Some(engine) = &parts.engine {
         refuse_open_doors(&config, engine)?;
     }
-    let late_http = start_http(&node).context("cannot start a thread")?;
-    let mysql = match &parts.engine {
+    if let Some(listener) = waiting {
+        http = Some(start_http(listener)?);
+    }
+    let open = match &parts.engine {
         Some(engine) => Some(open_to_clients(&mut config, &node, &parts, engine, &loops, &doors)?),
         None => {
             node.bears_witness(parts.clone());
@@ -109,14 +114,13 @@ async fn serve(mut config: Config) -> Result<()> {
         {
             info!(%reason, "the lead stays here to the end");
         }
-        if let Some(mysql) = mysql {
-            mysql.stop().await;
+        if let Some(open) = open {
+            open.mysql.stop().await;
+            if let Some(redis) = open.redis {
+                redis.stop().await;
+            }
         }
-        // Load balancers hear that the node stops for as long as it has clients.
-        loops.shutdown(STATEMENT_GRACE).await;
-        for http in early_http.into_iter().chain(late_http) {
-            http.stop().await;
-        }
+        loops.drain(STATEMENT_GRACE).await;
         let shard = parts.shard.clone();
         tokio::task::spawn_blocking(move || shard.shutdown()).await
     };
@@ -130,8 +134,18 @@ async fn serve(mut config: Config) -> Result<()> {
     if let Some(cluster) = &cluster {
         cluster.stop();
     }
+    if let Some(http) = http {
+        http.stop().await;
+    }
+    loops.end().await;
     info!("stopped");
     Ok(())
+}
+
+/// Where clients with sessions of SQL or of Redis come in.
+struct Open {
+    mysql: front_mysql::Server,
+    redis: Option<front_redis::Server>,
 }
 
 /// Clients may come: opens what they come by, and says so.
@@ -142,19 +156,14 @@ fn open_to_clients(
     engine: &Arc<Engine>,
     loops: &EventLoops,
     doors: &Doors,
-) -> Result<front_mysql::Server> {
+) -> Result<Open> {
     let registry = node.registry().clone();
     let backend = Arc::new(Sessions(engine.clone()));
     let tls = Tls::load_or_generate(&config.data_dir).context("cannot set up TLS")?;
     let logins = Logins::start(tls.secret(), registry.clone(), backend).context("cannot start a thread")?;
-    doors.open(front_http::Open {
-        logins: logins.clone(),
-        tls: tls.clone(),
-        rest: Rest::new(engine.clone(), front_http::jobs(loops.loops())),
-    });
     let mysql = front_mysql::Config {
         socket: socket_of(config)?,
-        tls: Some(tls),
+        tls: Some(tls.clone()),
         ..front_mysql::Config::new(config.mysql_addr)
     };
     let socket = mysql.socket.clone();
@@ -166,11 +175,42 @@ fn open_to_clients(
     if let Some(cluster) = &parts.cluster {
         cluster.serves(mysql.addr());
     }
-    node.serves(parts.clone(), mysql.addr(), logins);
+    let keyspace = Keyspace::new(engine.clone());
+    let redis = open_to_redis(config, &keyspace, loops, &logins, tls.clone())?;
+    node.serves(parts.clone(), mysql.addr(), logins.clone());
+    let rest = Rest::new(engine.clone(), front_http::jobs(loops.loops()));
+    doors.open(front_http::Open { logins, tls, rest });
     tokio::spawn(log_automatic_ids(engine.clone()));
     tokio::spawn(events::keep_time(engine.clone(), parts.shard.clone(), loops.loops()));
-    say(&banner(config, socket.as_deref()));
-    Ok(mysql)
+    tokio::spawn(expiry::keep_time(keyspace, parts.shard.clone(), loops.loops()));
+    tokio::spawn(purge_expired(engine.clone()));
+    say(&banner(
+        config,
+        socket.as_deref(),
+        redis.as_ref().map(front_redis::Server::addr),
+    ));
+    Ok(Open { mysql, redis })
+}
+
+fn open_to_redis(
+    config: &Config,
+    keyspace: &Arc<Keyspace>,
+    loops: &EventLoops,
+    logins: &Arc<Logins>,
+    tls: Tls,
+) -> Result<Option<front_redis::Server>> {
+    let (RedisAddr::Usual(addr) | RedisAddr::At(addr)) = config.redis else {
+        return Ok(None);
+    };
+    match front_redis::Server::start(addr, loops.loops(), logins.clone(), keyspace.clone(), Some(tls)) {
+        Ok(server) => Ok(Some(server)),
+        // Nobody has asked for it.
+        Err(error) if matches!(config.redis, RedisAddr::Usual(_)) => {
+            warn!(%error, %addr, "no Redis clients: their usual address is taken; --redis-addr names another one");
+            Ok(None)
+        }
+        Err(error) => Err(error).with_context(|| cannot_listen("Redis", addr, "--redis-addr")),
+    }
 }
 
 fn say(banner: &str) {
@@ -230,10 +270,32 @@ async fn log_automatic_ids(engine: Arc<Engine>) {
     }
 }
 
+/// Rows that have expired go in small steps, which take a fifth of a core's time at most.
+async fn purge_expired(engine: Arc<Engine>) {
+    let mut purge = Purge::default();
+    loop {
+        let begun = Instant::now();
+        let rest = match engine.purge_expired(&mut purge) {
+            None => BETWEEN_PURGES,
+            Some(commit) => {
+                let worked = begun.elapsed();
+                commit.await;
+                worked * 4
+            }
+        };
+        tokio::time::sleep(rest.max(BETWEEN_STEPS_OF_PURGES)).await;
+    }
+}
+
 /// An open address needs a password for everybody who may take over the server; the first start has none.
 fn refuse_open_doors(config: &Config, engine: &Engine) -> Result<()> {
+    let redis = match config.redis {
+        RedisAddr::Usual(addr) | RedisAddr::At(addr) => Some(("--redis-addr", addr)),
+        RedisAddr::Nowhere => None,
+    };
     let open = [("--mysql-addr", config.mysql_addr), ("--http-addr", config.http_addr)]
         .into_iter()
+        .chain(redis)
         .find(|(_, address)| !address.ip().is_loopback());
     let Some((flag, address)) = open else { return Ok(()) };
     let catalog = engine.catalog();
@@ -258,7 +320,7 @@ fn refuse_open_doors(config: &Config, engine: &Engine) -> Result<()> {
     )
 }
 
-fn banner(config: &Config, socket: Option<&Path>) -> String {
+fn banner(config: &Config, socket: Option<&Path>, redis: Option<SocketAddr>) -> String {
     let (mysql, http) = (config.mysql_addr, config.http_addr);
     let port = match mysql.port() {
         3306 => String::new(),
@@ -267,11 +329,19 @@ fn banner(config: &Config, socket: Option<&Path>) -> String {
     let socket = socket.map_or_else(String::new, |path| {
         format!("\x20 socket  {0}    mariadb -S {0} -u root\n", path.display())
     });
+    let redis = redis.map_or_else(String::new, |redis| {
+        let port = match redis.port() {
+            6379 => String::new(),
+            port => format!(" -p {port}"),
+        };
+        format!("\x20 Redis   {redis}    redis-cli -h {}{port}\n", reachable(redis.ip()))
+    });
     format!(
         "LatsDB {} is ready: data in {}, up to {} of memory, every commit on disk\n\
          \n\
          \x20 MySQL   {mysql}    mariadb -h {}{port} -u root\n\
          {socket}\
+         {redis}\
          \x20 HTTP    http://{http}    /health /status /metrics /v1/…\n\
          \x20 shell   latsdb sql{}\n\
          \n\
@@ -336,18 +406,18 @@ mod tests {
     #[test]
     fn the_banner_says_how_to_connect() {
         let config = Config::from_layers(&[]).unwrap();
-        let text = banner(&config, None);
+        let text = banner(&config, None, None);
         assert!(
             text.contains("127.0.0.1:3306    mariadb -h 127.0.0.1 -u root\n"),
             "{text}"
         );
         let mut config = config;
         config.mysql_addr.set_port(3500);
-        let text = banner(&config, None);
+        let text = banner(&config, None, None);
         assert!(text.contains("mariadb -h 127.0.0.1 -P 3500 -u root\n"), "{text}");
         assert!(text.contains("latsdb sql --port 3500\n"), "{text}");
         config.mysql_addr.set_ip(Ipv4Addr::UNSPECIFIED.into());
-        let text = banner(&config, None);
+        let text = banner(&config, None, None);
         assert!(
             text.contains("MySQL   0.0.0.0:3500    mariadb -h 127.0.0.1 -P 3500"),
             "{text}"

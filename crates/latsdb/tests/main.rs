@@ -24,6 +24,7 @@ mod operators;
 mod past;
 mod programs;
 mod recovery;
+mod redis;
 mod serve;
 mod statement_logs;
 mod support;

@@ -90,6 +90,8 @@ pub(crate) struct Token {
 
 /// Executable comments run up to this server version.
 const VERSION: u32 = 80036;
+/// How TiDB writes what MySQL has not, and is to skip; of its features this is the one known here.
+const EXECUTABLE_FOR_US: &[u8] = b"/*T![ttl]";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Lexer<'a> {
@@ -220,6 +222,11 @@ impl<'a> Lexer<'a> {
                 return true;
             }
             return self.skip_comment(true);
+        }
+        if self.text[self.pos..].starts_with(EXECUTABLE_FOR_US) {
+            self.pos += EXECUTABLE_FOR_US.len();
+            self.in_executable_comment = true;
+            return true;
         }
         let is_hint = self.after_verb && self.peek(2) == b'+';
         let start = self.pos + 3;

@@ -9,8 +9,9 @@
 //!
 //! * [`request`]: what clients send;
 //! * [`reply`]: what they get;
-//! * [`number`]: numbers as Redis reads and writes them.
+//! * [`number`]: numbers as Redis reads and writes them; [`extended`]: as it adds them.
 
+pub mod extended;
 pub mod number;
 pub mod reply;
 pub mod request;

@@ -37,8 +37,21 @@ pub fn parse_u64(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// A floating-point number as C's `strtod` takes it, whole: `inf`, hexadecimal and exponents too, NaN not.
+/// A floating-point number as C's `strtod` takes it, whole: `inf`, hexadecimal and exponents too. NaN is none, and neither is what is too
+/// large or too small.
 pub fn parse_f64(text: &[u8]) -> Option<f64> {
+    let value = parse_wide(text)?;
+    let is_word = text.iter().any(|byte| matches!(byte, b'n' | b'N'));
+    let has_digit = text
+        .iter()
+        .take_while(|byte| !matches!(byte, b'e' | b'E'))
+        .any(|byte| (b'1'..=b'9').contains(byte));
+    let is_lost = value.is_infinite() && !is_word || value == 0.0 && has_digit;
+    (!is_lost).then_some(value)
+}
+
+/// As [`parse_f64`]; what is too large is infinite, what is too small zero.
+pub fn parse_wide(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     // Rust's words for infinity are C's.
     let value = match text.trim_start_matches(['+', '-']).get(..2) {
@@ -71,12 +84,12 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
     Some(if negative { -value } else { value })
 }
 
-/// A score or a distance: 17 significant digits as C's `%.17g` writes them, or the shortest that reads back the same.
+/// A score or a distance: a whole number as such, else the fewest digits that read back the same, laid out as by the library that Redis
+/// uses (fpconv).
 pub fn write_f64(value: f64, out: &mut Vec<u8>) {
     use std::io::Write as _;
     if value.is_infinite() {
-        out.extend_from_slice(if value > 0.0 { b"inf" } else { b"-inf" });
-        return;
+        return out.extend_from_slice(if value > 0.0 { b"inf" } else { b"-inf" });
     }
     if value.is_nan() {
         return out.extend_from_slice(b"nan");
@@ -84,22 +97,41 @@ pub fn write_f64(value: f64, out: &mut Vec<u8>) {
     if value == 0.0 {
         return out.extend_from_slice(if value.is_sign_negative() { b"-0" } else { b"0" });
     }
-    // Whole numbers that a double holds exactly.
-    if value.fract() == 0.0 && value.abs() < 1e17 {
+    if value.fract() == 0.0 && value.abs() <= (i64::MAX / 2) as f64 {
         let _ = write!(out, "{}", value as i64);
         return;
     }
-    let shortest = format!("{value:e}");
+    let shortest = format!("{:e}", value.abs());
     let (mantissa, exponent) = shortest.split_once('e').expect("this form has an exponent");
     let exponent: i32 = exponent.parse().expect("an exponent is a number");
-    match (-5..17).contains(&exponent) || exponent == -5 {
-        true if exponent >= -4 => {
-            let _ = write!(out, "{value}");
+    let digits: Vec<u8> = mantissa.bytes().filter(|byte| *byte != b'.').collect();
+    // The number is the digits, as a whole number, times this power of ten.
+    let power = exponent + 1 - digits.len() as i32;
+    if value < 0.0 {
+        out.push(b'-');
+    }
+    if power >= 0 && exponent < digits.len() as i32 + 7 {
+        out.extend_from_slice(&digits);
+        out.resize(out.len() + power as usize, b'0');
+    } else if power < 0 && (power > -7 || exponent.abs() < 4) {
+        let before_point = exponent + 1;
+        if before_point <= 0 {
+            out.extend_from_slice(b"0.");
+            out.resize(out.len() + before_point.unsigned_abs() as usize, b'0');
+            out.extend_from_slice(&digits);
+        } else {
+            let (whole, fraction) = digits.split_at(before_point as usize);
+            out.extend_from_slice(whole);
+            out.push(b'.');
+            out.extend_from_slice(fraction);
         }
-        _ => {
-            let sign = if exponent < 0 { '-' } else { '+' };
-            let _ = write!(out, "{mantissa}e{sign}{:02}", exponent.abs());
+    } else {
+        out.push(digits[0]);
+        if digits.len() > 1 {
+            out.push(b'.');
+            out.extend_from_slice(&digits[1..]);
         }
+        let _ = write!(out, "e{exponent:+}");
     }
 }
 
@@ -140,6 +172,9 @@ mod tests {
             ("0x10", Some(16.0)),
             ("-0x1.8p1", Some(-3.0)),
             (".5", Some(0.5)),
+            ("1e400", None),
+            ("1e-400", None),
+            ("0e5", Some(0.0)),
             ("nan", None),
             ("1 ", None),
             ("", None),
@@ -160,10 +195,13 @@ mod tests {
             (3.0, "3"),
             (-2.5, "-2.5"),
             (0.1, "0.1"),
+            (1e17, "100000000000000000"),
             (1e21, "1e+21"),
-            (1.5e-7, "1.5e-07"),
+            (1.5e-7, "1.5e-7"),
             (0.0001, "0.0001"),
             (123_456_789.125, "123456789.125"),
+            (123_456_789.123_456_79, "1.2345678912345679e+8"),
+            (13.361_389_338_970_18, "13.36138933897018"),
             (f64::NEG_INFINITY, "-inf"),
         ] {
             assert_eq!(written(value), text);

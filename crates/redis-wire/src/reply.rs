@@ -168,22 +168,25 @@ impl Reply {
     pub fn double(&mut self, value: f64) {
         let mut text = Vec::with_capacity(24);
         write_f64(value, &mut text);
-        match self.protocol {
-            Protocol::Resp2 => self.bulk(&text),
-            Protocol::Resp3 => {
-                self.bytes.push(b',');
-                self.bytes.extend_from_slice(&text);
-                self.bytes.extend_from_slice(b"\r\n");
-            }
-        }
+        self.double_text(&text);
+    }
+
+    /// A double that is written as text already.
+    pub fn double_text(&mut self, text: &[u8]) {
+        self.number_text(b',', text);
     }
 
     pub fn big_number(&mut self, digits: &[u8]) {
+        self.number_text(b'(', digits);
+    }
+
+    /// RESP2 has no such types: there it is a string.
+    fn number_text(&mut self, sign: u8, text: &[u8]) {
         match self.protocol {
-            Protocol::Resp2 => self.bulk(digits),
+            Protocol::Resp2 => self.bulk(text),
             Protocol::Resp3 => {
-                self.bytes.push(b'(');
-                self.bytes.extend_from_slice(digits);
+                self.bytes.push(sign);
+                self.bytes.extend_from_slice(text);
                 self.bytes.extend_from_slice(b"\r\n");
             }
         }

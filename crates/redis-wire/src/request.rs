@@ -71,6 +71,14 @@ enum State {
 }
 
 impl Requests {
+    /// Of a client that has logged in, or has not.
+    pub fn of(is_stranger: bool) -> Requests {
+        Requests {
+            is_stranger,
+            ..Requests::default()
+        }
+    }
+
     /// Looks at the bytes of a request from its beginning, as many as there are. After [`Scan::Complete`] the next request begins behind.
     pub fn scan(&mut self, bytes: &[u8]) -> Result<Scan, ProtocolError> {
         if self.state == State::Begin {
@@ -87,7 +95,7 @@ impl Requests {
                 });
             };
             let count = match integer(count) {
-                Some(count) if count <= ARGS_MAX - 1 => count,
+                Some(count) if count < ARGS_MAX => count,
                 _ => return wrong("invalid multibulk length"),
             };
             if self.is_stranger && count > STRANGERS_ARGS_MAX {
@@ -378,10 +386,7 @@ mod tests {
     #[test]
     fn strangers_get_little() {
         let ask = |bytes: &[u8]| {
-            let mut requests = Requests {
-                is_stranger: true,
-                ..Requests::default()
-            };
+            let mut requests = Requests::of(true);
             requests.scan(bytes).unwrap_err().to_string()
         };
         assert_eq!(ask(b"*11\r\n"), "Protocol error: unauthenticated multibulk length");

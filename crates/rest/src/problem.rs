@@ -65,7 +65,7 @@ impl Problem {
     pub fn unavailable(detail: impl Into<Cow<'static, str>>) -> Problem {
         Problem {
             retry: true,
-            ..Problem::new(503, "unavailable", "The node does not serve now", detail)
+            ..Problem::new(503, "unavailable", "The node does not serve now", detail).with_header("retry-after", "1")
         }
     }
 

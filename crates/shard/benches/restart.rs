@@ -60,6 +60,7 @@ fn spec(table: u32) -> TableSpec {
     let text = |length| SqlType::char(length, CollationId::UTF8MB4_0900_AI_CI).not_null();
     TableSpec {
         generations: None,
+        expiry: None,
         id: TableId(table),
         columns: vec![
             SqlType::int().not_null(),

@@ -362,6 +362,11 @@ impl Shard {
         self.replica.serve(from, call)
     }
 
+    /// Time since 1970, by this node's clock.
+    pub fn wall(&self) -> Duration {
+        self.replica.wall()
+    }
+
     /// What a read has to wait for, so that it sees every commit that anybody was told of before; `None`: nothing. While this replica
     /// leads it is one look at the clock.
     #[inline]

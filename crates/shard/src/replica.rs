@@ -362,6 +362,10 @@ impl Replica {
         self.remote.staleness()
     }
 
+    pub fn wall(&self) -> Duration {
+        self.shared.clock.wall()
+    }
+
     pub fn guest(&self) -> Option<Guest> {
         // What has stopped says so at the commit.
         let is_elsewhere = self.lock_epoch() == NO_EPOCH && !self.remote.has_stopped();

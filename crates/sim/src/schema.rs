@@ -50,6 +50,7 @@ impl Rows {
         };
         let spec = TableSpec {
             generations: None,
+            expiry: None,
             id: table,
             columns,
             primary: Some(vec![KeyColumn::ascending(0)]),

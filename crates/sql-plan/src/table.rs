@@ -117,6 +117,7 @@ pub fn store_spec(def: &TableDef) -> store::TableSpec {
     };
     store::TableSpec {
         generations: Some(types::row::generation::Generations::default()),
+        expiry: def.expiry(),
         id: def.id,
         columns: def.columns.iter().map(|column| column.ty.clone()).collect(),
         primary: def.primary().map(key),

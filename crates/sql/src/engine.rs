@@ -61,6 +61,7 @@ pub struct Engine {
     abandoned: Mutex<Vec<TableId>>,
     has_abandoned: AtomicBool,
     table_ids: TableIds,
+    purged_elsewhere: OnceLock<fn(&TableDef) -> bool>,
     incarnation: u64,
     started_at_micros: i64,
     next_uuid_short: AtomicU64,
@@ -121,6 +122,7 @@ impl Engine {
             env,
             schema,
             table_ids: TableIds::default(),
+            purged_elsewhere: OnceLock::new(),
             incarnation,
             participant,
             tables: RwLock::default(),
@@ -196,6 +198,16 @@ impl Engine {
         while self.participant.store().published() < Timestamp(version) {
             std::thread::yield_now();
         }
+    }
+
+    /// Another part of the node removes the expired rows of these tables, with what belongs to them.
+    pub fn leave_purge_of(&self, tables: fn(&TableDef) -> bool) {
+        let _ = self.purged_elsewhere.set(tables);
+    }
+
+    pub(crate) fn is_purged_elsewhere(&self, table: TableId) -> bool {
+        let elsewhere = self.purged_elsewhere.get();
+        elsewhere.is_some_and(|elsewhere| self.catalog().table_by_id(table).is_some_and(|def| elsewhere(def)))
     }
 
     pub(crate) fn table_ids(&self) -> &TableIds {

@@ -38,6 +38,7 @@ mod named_locks;
 pub mod neighbours;
 pub mod plan_cache;
 mod program;
+pub mod purge;
 mod refuse;
 pub mod result;
 pub mod schema;

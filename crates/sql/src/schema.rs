@@ -152,6 +152,7 @@ impl Schema {
 pub(crate) fn system_table_spec() -> TableSpec {
     TableSpec {
         generations: None,
+        expiry: None,
         id: SYSTEM_TABLE,
         columns: vec![
             SqlType::varbinary(1024).not_null(),

@@ -26,12 +26,14 @@ pub struct Verified {
     pub rows: u64,
 }
 
-/// Compares a catalog with the rows of the same moment: nobody changes anything meanwhile.
-pub fn verify(store: &Arc<Store>, catalog: &Catalog) -> Verified {
+/// Compares a catalog with the rows of the same moment: nobody changes anything meanwhile. Rows that have expired by `now`, in microseconds
+/// since 1970, may have keys of others, and lack parents.
+pub fn verify(store: &Arc<Store>, catalog: &Catalog, now: i64) -> Verified {
     let mut check = Check {
         store,
         snapshot: store.snapshot(),
         catalog,
+        now,
         problems: BTreeMap::new(),
         rows: 0,
     };
@@ -53,6 +55,7 @@ struct Check<'a> {
     store: &'a Arc<Store>,
     snapshot: Snapshot,
     catalog: &'a Catalog,
+    now: i64,
     /// By what they are about: the first ones, and how many there are.
     problems: BTreeMap<String, (Vec<String>, usize)>,
     rows: u64,
@@ -153,8 +156,12 @@ impl Check<'_> {
             }
             own.clear();
             own.extend_from_slice(&key[..key.len() - primary_key.len()]);
-            if is_unique && !has_null && own == last {
+            let is_alone = has_null || table.has_expired(row, self.now);
+            if is_unique && !is_alone && own == last {
                 wrong.push(format!("index {index}: a key is there twice ({own:02x?})"));
+            }
+            if table.has_expired(row, self.now) {
+                return;
             }
             last.clear();
             if !has_null {
@@ -186,15 +193,16 @@ impl Check<'_> {
                     wrong.push(format!("index {index}: a row lacks an entry ({key:02x?})"));
                 }
             }
-            if is_unique {
+            own.clear();
+            if is_unique && !table.has_expired(row, self.now) {
                 table.unique_keys(index, row, &mut own);
             }
             for key in own.iter() {
                 let mut cursor = Cursor::forward(KeyRange::prefix(key));
                 let mut rows = 0;
                 while !cursor.is_finished() {
-                    table.scan(index, &mut cursor, &self.snapshot, ROWS, |_| {
-                        rows += 1;
+                    table.scan(index, &mut cursor, &self.snapshot, ROWS, |entry| {
+                        rows += u32::from(!table.has_expired(entry.row(), self.now));
                         ControlFlow::Continue(())
                     });
                 }
@@ -235,6 +243,9 @@ impl Check<'_> {
         let Some(layout) = layout else { return };
         let mut orphans = Vec::new();
         self.scan(child, IndexId::PRIMARY, |_, _, row| {
+            if child.has_expired(row, self.now) {
+                return;
+            }
             let values: Vec<Value> = columns
                 .iter()
                 .map(|&column| child.row_layout().column(row, column).to_value())

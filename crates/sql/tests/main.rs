@@ -23,4 +23,5 @@ mod scaling;
 mod stretches;
 mod support;
 mod time_limits;
+mod ttl;
 mod window_frames;

@@ -33,6 +33,7 @@ fn spec() -> TableSpec {
     let text = |chars| SqlType::char(chars, CollationId::DEFAULT).not_null();
     TableSpec {
         generations: None,
+        expiry: None,
         id: TABLE,
         columns: vec![
             SqlType::int().not_null(),

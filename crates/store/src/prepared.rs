@@ -91,10 +91,16 @@ pub(crate) struct Prepared {
 
 impl Store {
     /// Builds an index from the committed rows, for the entry of the log that will add it. Gives way, and charges before it grows. Of
-    /// use where nobody changes the rows until then: the caller has the table locked.
-    pub fn prepare_index(self: &Arc<Store>, table: &Table, index: &IndexSpec) -> Result<PreparedIndex, PrepareError> {
+    /// use where nobody changes the rows until then: the caller has the table locked. Rows that have expired by `now`, in microseconds
+    /// since 1970, get their entries, and are in nobody's way where keys are unique.
+    pub fn prepare_index(
+        self: &Arc<Store>,
+        table: &Table,
+        index: &IndexSpec,
+        now: i64,
+    ) -> Result<PreparedIndex, PrepareError> {
         let name = (table.id(), index.id);
-        let prepared = Prepared::build(self, table, index)?;
+        let prepared = Prepared::build(self, table, index, now)?;
         let before = self.prepared.lock().insert(name, prepared);
         drop(before);
         let store = Arc::clone(self);
@@ -116,7 +122,7 @@ impl Store {
 }
 
 impl Prepared {
-    fn build(store: &Arc<Store>, table: &Table, index: &IndexSpec) -> Result<Prepared, PrepareError> {
+    fn build(store: &Arc<Store>, table: &Table, index: &IndexSpec, now: i64) -> Result<Prepared, PrepareError> {
         let pinned = Pinned::new(table);
         let snapshot = store.snapshot();
         let keys = table.spec().index_keys(index);
@@ -129,6 +135,7 @@ impl Prepared {
             table,
             keys: &keys,
             snapshot: &snapshot,
+            now,
         };
         let built = entries
             .fill(&work)
@@ -180,6 +187,8 @@ struct Work<'w> {
     table: &'w Table,
     keys: &'w IndexKeys,
     snapshot: &'w Snapshot,
+    /// Which rows have expired.
+    now: i64,
 }
 
 /// A record with the beginning of its key.
@@ -302,20 +311,26 @@ impl Entries {
 
     /// Whether no two rows have the same key, in sorted entries; NULL is like nothing else.
     fn check_unique(&self, work: &Work<'_>) -> Result<(), PrepareError> {
-        for pair in self.list.windows(2) {
+        // The last that counts; where rows do not expire, the neighbour.
+        let mut before: Option<Record<'_>> = None;
+        for (_, entry) in &self.list {
             governor::tick()?;
             // SAFETY: the list owns the records.
-            let [first, second] = [pair[0], pair[1]].map(|(_, entry)| unsafe { entry.get() });
-            if columns(first) == columns(second) && !self.has_null(work, second) {
-                let existing = second.primary_key().to_vec();
+            let entry = unsafe { entry.get() };
+            if work.table.expiry().is_some() && self.of_row(work, entry, |row| work.table.has_expired(row, work.now)) {
+                continue;
+            }
+            let is_same = before.is_some_and(|before| columns(before) == columns(entry));
+            if is_same && !self.of_row(work, entry, |row| work.keys.has_null(work.table.row_layout(), row)) {
+                let existing = entry.primary_key().to_vec();
                 return Err(PrepareError::Duplicate { existing });
             }
+            before = Some(entry);
         }
         Ok(())
     }
 
-    fn has_null(&self, work: &Work<'_>, entry: Record<'_>) -> bool {
-        let read = |row: &[u8]| work.keys.has_null(work.table.row_layout(), row);
+    fn of_row(&self, work: &Work<'_>, entry: Record<'_>, read: impl FnOnce(&[u8]) -> bool) -> bool {
         let found = work.table.get(entry.primary_key(), work.snapshot, read);
         found.expect("the entry was made of a row of this snapshot")
     }

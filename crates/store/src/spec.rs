@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use types::elements::{ElementKeys, is_element_type};
 use types::fulltext::{TextKeys, TextRules};
 use types::row::generation::{ColumnChange, Generations};
-use types::{IndexId, KeyLayout, KeyPart, RowLayout, SqlType, TableId, TypeKind};
+use types::{Expiry, IndexId, KeyLayout, KeyPart, RowLayout, SqlType, TableId, TypeKind};
 
 use crate::keys::IndexKeys;
 
@@ -21,6 +21,9 @@ pub struct TableSpec {
     /// What columns there were before; `None` for a table whose rows do not say of which generation they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generations: Option<Generations>,
+    /// When rows expire; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expiry: Option<Expiry>,
 }
 
 /// A secondary index.
@@ -135,12 +138,17 @@ impl TableSpec {
                 ..index.clone()
             })
         };
+        let expiry = |rule: Expiry| match change.moved(rule.column) {
+            Some(column) => Ok(Expiry { column, ..rule }),
+            None => Err("rows that expire by a column that is dropped"),
+        };
         Ok(TableSpec {
             id: self.id,
             columns: change.columns.clone(),
             primary: self.primary.as_deref().map(moved).transpose()?,
             indexes: self.indexes.iter().map(index).collect::<Result<_, _>>()?,
             generations,
+            expiry: self.expiry.map(expiry).transpose()?,
         })
     }
 
@@ -148,6 +156,12 @@ impl TableSpec {
     pub fn check(&self) -> Result<(), &'static str> {
         if let Some(generations) = &self.generations {
             generations.check(&self.columns)?;
+        }
+        if let Some(rule) = &self.expiry {
+            let column = self.columns.get(usize::from(rule.column));
+            if !column.is_some_and(Expiry::is_of) {
+                return Err("rows that expire by a column that tells no moment");
+            }
         }
         if let Some(key) = &self.primary {
             self.check_key(key)?;
@@ -225,5 +239,40 @@ impl IndexSpec {
 
     pub fn decode(bytes: &[u8]) -> Result<IndexSpec, &'static str> {
         serde_json::from_slice(bytes).map_err(|_| "unreadable index specification")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As logs and checkpoints have it from before rows expired.
+    #[test]
+    fn a_table_from_before_is_read_and_written_as_it_was() {
+        let old = TableSpec {
+            id: TableId(100),
+            columns: vec![SqlType::int().not_null(), SqlType::datetime(3)],
+            primary: Some(vec![KeyColumn::ascending(0)]),
+            indexes: Vec::new(),
+            generations: None,
+            expiry: None,
+        };
+        let written = String::from_utf8(old.encode()).unwrap();
+        assert!(!written.contains("expiry"), "{written}");
+        assert_eq!(TableSpec::decode(written.as_bytes()), Ok(old.clone()));
+        let expiry = Some(Expiry {
+            column: 1,
+            months: 0,
+            micros: 5,
+        });
+        let new = TableSpec { expiry, ..old };
+        let written = String::from_utf8(new.encode()).unwrap();
+        assert!(written.contains(r#""expiry":{"column":1,"micros":5}"#), "{written}");
+        assert_eq!(TableSpec::decode(written.as_bytes()), Ok(new.clone()));
+        let of_int = TableSpec {
+            expiry: new.expiry.map(|rule| Expiry { column: 0, ..rule }),
+            ..new
+        };
+        assert!(of_int.check().is_err());
     }
 }

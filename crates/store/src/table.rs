@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use types::fulltext::TextKeys;
-use types::{EntryKeys, IndexId, KeyLayout, RowLayout, TableId, Timestamp};
+use types::{EntryKeys, Expiry, IndexId, KeyLayout, RowLayout, TableId, Timestamp};
 
 /// How many entries ahead a scan asks the processor to load.
 const PREFETCH_RECORDS: usize = 8;
@@ -220,6 +220,21 @@ impl Table {
 
     pub fn spec(&self) -> &TableSpec {
         &self.shape.spec
+    }
+
+    /// When the rows expire; `None`: never. What is expired is stored all the same: whoever reads asks [`has_expired`](Self::has_expired).
+    #[inline]
+    pub fn expiry(&self) -> Option<&Expiry> {
+        self.shape.spec.expiry.as_ref()
+    }
+
+    /// Whether a row of the table has expired by a moment, in microseconds since 1970.
+    #[inline]
+    pub fn has_expired(&self, row: &[u8], now: i64) -> bool {
+        match &self.shape.spec.expiry {
+            None => false,
+            Some(rule) => rule.of_row(&self.shape.rows, row).is_some_and(|end| end <= now),
+        }
     }
 
     pub fn row_layout(&self) -> &RowLayout {

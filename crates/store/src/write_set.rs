@@ -6,7 +6,7 @@
 use crate::spec::{IndexSpec, TableSpec};
 use std::ops::Range;
 use types::row::generation::ColumnChange;
-use types::{IndexId, TableId};
+use types::{Expiry, IndexId, TableId};
 
 /// One change. Keys and rows are in the encodings of `types`; secondary index keys are derived from the row.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +49,11 @@ pub enum WriteOp<'a> {
     ChangeColumns {
         table: TableId,
         change: Box<ColumnChange>,
+    },
+    /// When rows expire; `None`: never. It changes no row.
+    SetExpiry {
+        table: TableId,
+        expiry: Option<Expiry>,
     },
 }
 
@@ -97,6 +102,7 @@ const CREATE_INDEX: u8 = 6;
 const DROP_INDEX: u8 = 7;
 const CHANGE_COLUMNS: u8 = 8;
 const SET_AUTO_INCREMENT: u8 = 9;
+const SET_EXPIRY: u8 = 10;
 
 /// The shortest change of a row: a kind, a table and the length of a key.
 const ROW_OP_BYTES_MIN: usize = 3;
@@ -191,6 +197,12 @@ impl WriteSet {
         self.blob(&bytes);
     }
 
+    pub fn set_expiry(&mut self, table: TableId, expiry: Option<Expiry>) {
+        self.begin(SET_EXPIRY, table);
+        let bytes = serde_json::to_vec(&expiry).expect("a rule of expiry has no map keys that JSON lacks");
+        self.blob(&bytes);
+    }
+
     /// What another write set does, after what is there.
     pub fn append(&mut self, writes: &[u8]) -> Result<(), WriteSetError> {
         let ops = WriteOps::decode(writes)?;
@@ -209,6 +221,7 @@ impl WriteSet {
             WriteOp::CreateIndex { table, index } => self.create_index(*table, index),
             WriteOp::DropIndex { table, index } => self.drop_index(*table, *index),
             WriteOp::ChangeColumns { table, change } => self.change_columns(*table, change),
+            WriteOp::SetExpiry { table, expiry } => self.set_expiry(*table, *expiry),
         }
     }
 
@@ -363,6 +376,11 @@ impl<'a> WriteOps<'a> {
                 let change = serde_json::from_slice(self.blob()?);
                 let change = change.map_err(|_| self.malformed("unreadable change of columns", start))?;
                 WriteOp::ChangeColumns { table, change }
+            }
+            SET_EXPIRY => {
+                let expiry = serde_json::from_slice(self.blob()?);
+                let expiry = expiry.map_err(|_| self.malformed("unreadable rule of expiry", start))?;
+                WriteOp::SetExpiry { table, expiry }
             }
             _ => return Err(self.malformed("unknown operation", start)),
         })

@@ -84,6 +84,7 @@ fn spec(id: TableId, shape: usize) -> TableSpec {
     };
     TableSpec {
         generations: (shape == 0).then(Generations::default),
+        expiry: None,
         id,
         columns,
         primary: Some(vec![KeyColumn::ascending(0)]),

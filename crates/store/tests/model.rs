@@ -28,6 +28,7 @@ pub(crate) fn spec() -> TableSpec {
     let text = SqlType::varchar(20, CollationId::DEFAULT);
     TableSpec {
         generations: None,
+        expiry: None,
         id: TABLE,
         columns: vec![
             SqlType::int().not_null(),
@@ -246,11 +247,11 @@ impl Tested {
 
     /// An index is built that the table may get later, unless its rows change before that.
     fn prepare_index(&mut self, id: u16) {
-        let prepared = self.store.prepare_index(&self.table(), &index(id)).unwrap();
+        let prepared = self.store.prepare_index(&self.table(), &index(id), 0).unwrap();
         drop(self.prepared.remove(&id));
         // The one before has taken it along.
         drop(prepared);
-        let prepared = self.store.prepare_index(&self.table(), &index(id)).unwrap();
+        let prepared = self.store.prepare_index(&self.table(), &index(id), 0).unwrap();
         self.prepared.insert(id, prepared);
     }
 

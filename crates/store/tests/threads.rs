@@ -26,6 +26,7 @@ impl Bank {
     fn spec() -> TableSpec {
         TableSpec {
             generations: None,
+            expiry: None,
             id: TABLE,
             columns: vec![SqlType::bigint().not_null(), SqlType::bigint().not_null()],
             primary: Some(vec![KeyColumn::ascending(0)]),

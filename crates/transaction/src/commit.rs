@@ -33,6 +33,9 @@ pub trait Participant: Send + Sync {
         Level::FIRST
     }
 
+    /// Time since 1970, by this node's clock.
+    fn wall(&self) -> Duration;
+
     /// The nodes that there are.
     fn nodes(&self) -> Vec<u32>;
 
@@ -86,6 +89,10 @@ impl Participant for Shard {
 
     fn level(&self) -> Level {
         Shard::level(self)
+    }
+
+    fn wall(&self) -> Duration {
+        Shard::wall(self)
     }
 
     fn nodes(&self) -> Vec<u32> {

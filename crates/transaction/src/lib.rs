@@ -25,6 +25,7 @@
 
 mod claims;
 mod commit;
+mod expiry;
 mod local;
 mod lock;
 mod overlay;
@@ -44,6 +45,7 @@ pub use settle::{Missed, Settled, StatementScope};
 
 use claims::Claims;
 use env::failpoints;
+use expiry::{Standing, Times};
 use overlay::Overlay;
 use settle::Settling;
 pub use shard::Durability;
@@ -177,6 +179,12 @@ impl TransactionError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint(usize);
 
+/// A snapshot that comes back, with its time.
+struct SetAside {
+    snapshot: Option<Snapshot>,
+    read_time: i64,
+}
+
 /// A session's transaction on one shard.
 pub struct Transaction {
     participant: Arc<dyn Participant>,
@@ -197,7 +205,10 @@ pub struct Transaction {
     /// Of the running statement, where it may run again.
     settling: Option<Settling>,
     /// The transaction's snapshot, while a statement that reads the newest rows has one of its own.
-    set_aside: Option<Option<Snapshot>>,
+    set_aside: Option<SetAside>,
+    /// By which rows expire.
+    times: Times,
+    standing: Standing,
     overlay: Overlay,
     /// How long the history was at each savepoint.
     savepoints: Vec<usize>,
@@ -236,6 +247,8 @@ impl Transaction {
             examined: Cell::new(0),
             settling: None,
             set_aside: None,
+            times: Times::default(),
+            standing: Standing::default(),
             overlay: Overlay::default(),
             savepoints: Vec::new(),
             prepared: Vec::new(),
@@ -336,6 +349,7 @@ impl Transaction {
     /// Starts a statement that takes no locks; READ COMMITTED and SERIALIZABLE will take a new snapshot at its first read. Returns the
     /// place to roll back to if it fails.
     pub fn begin_statement(&mut self) -> Savepoint {
+        self.times.begin_statement();
         if self.options.isolation != Isolation::RepeatableRead || failpoints::goes_wrong("snapshot.keep") {
             self.renew_snapshot();
         }
@@ -415,6 +429,7 @@ impl Transaction {
     fn reading_at(&self) -> Ref<'_, Snapshot> {
         let is_old = self.is_snapshot_old.replace(false) && !failpoints::goes_wrong("snapshot.refresh");
         if is_old || self.snapshot.borrow().is_none() {
+            self.times.begin_snapshot();
             match &mut *self.snapshot.borrow_mut() {
                 Some(snapshot) => snapshot.refresh(),
                 none => *none = Some(self.store().snapshot()),

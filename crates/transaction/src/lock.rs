@@ -42,7 +42,11 @@ impl Transaction {
         mode: LockMode,
         policy: LockPolicy,
     ) -> Result<Progress, TransactionError> {
-        self.lock(LockKey::Table(table), mode, policy)
+        let progress = self.lock(LockKey::Table(table), mode, policy)?;
+        if matches!(progress, Progress::Done) && matches!(mode, LockMode::Shared | LockMode::Exclusive) {
+            self.stop_clocks(table);
+        }
+        Ok(progress)
     }
 
     /// Locks what a table, or a name, means. Every statement of a transaction takes [`LockMode::IntentionShared`] on the definitions of the
@@ -368,7 +372,7 @@ impl Transaction {
         if let Progress::Done = progress
             && !table.id().is_local()
             && self.overlay.row(table.id(), key).is_none()
-            && self.found_at().is_some_and(|snapshot| is_newer(table, key, snapshot))
+            && self.is_newer_than_found(table, key)
             && !self.note_newer(table.id())
         {
             return Err(TransactionError::WriteConflict(table.id()));
@@ -404,6 +408,9 @@ impl Transaction {
         {
             return Err(TransactionError::WriteConflict(table.id()));
         }
+        if matches!(progress, Progress::Done) && index == IndexId::PRIMARY && table.expiry().is_some() {
+            self.stop_clock(table, key);
+        }
         Ok(progress)
     }
 
@@ -426,7 +433,34 @@ impl Transaction {
             return false;
         }
         let snapshot = self.snapshot.borrow();
-        snapshot.as_ref().is_some_and(|snapshot| is_newer(table, key, snapshot))
+        snapshot
+            .as_ref()
+            .is_some_and(|snapshot| self.is_newer(table, key, snapshot))
+    }
+
+    /// Whether somebody has changed a row since the snapshot at which the running statement has found rows by now.
+    fn is_newer_than_found(&self, table: &Table, key: &[u8]) -> bool {
+        let snapshot = self.snapshot.borrow();
+        snapshot
+            .as_ref()
+            .is_some_and(|snapshot| self.is_newer(table, key, snapshot))
+    }
+
+    /// Whether somebody has changed a row since the snapshot. A row that came and went meanwhile is as if it had never been; one that has
+    /// expired is as gone.
+    fn is_newer(&self, table: &Table, key: &[u8], snapshot: &Snapshot) -> bool {
+        let now = self.statement_time_of(table);
+        let since = |since, row: &[u8]| self.shows(table, key, row, now).then_some(since);
+        match table
+            .newest(key, |at, row| row.and_then(|row| since(at, row)))
+            .flatten()
+        {
+            Some(since) => since > snapshot.timestamp(),
+            None => {
+                let then = self.read_time_of(table);
+                table.get(key, snapshot, |row| self.shows(table, key, row, then)) == Some(true)
+            }
+        }
     }
 
     /// Whether locking reads and writes are held against the snapshot: then the rows that they find are those of the snapshot, too.
@@ -523,13 +557,5 @@ fn refusal(answer: GuestLock) -> TransactionError {
         GuestLock::Deadlock => TransactionError::Deadlock,
         GuestLock::Lost => TransactionError::LocksLost,
         GuestLock::Granted { .. } | GuestLock::NotFree | GuestLock::Unavailable => TransactionError::Unavailable,
-    }
-}
-
-/// Whether somebody has changed a row since the snapshot. A row that came and went meanwhile is as if it had never been.
-fn is_newer(table: &Table, key: &[u8], snapshot: &Snapshot) -> bool {
-    match table.newest(key, |since, row| row.map(|_| since)).flatten() {
-        Some(since) => since > snapshot.timestamp(),
-        None => table.get(key, snapshot, |_| ()).is_some(),
     }
 }

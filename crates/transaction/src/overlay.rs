@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use governor::stepwise::Stepwise;
 use store::{Direction, IndexId, IndexSpec, KeyRange, Table, TableId, TableSpec, WriteSet};
-use types::EntryKeys;
 use types::row::generation::ColumnChange;
+use types::{EntryKeys, Expiry};
 
 /// A row as the transaction left it; `None`: deleted.
 pub(super) type OwnRow = Option<Box<[u8]>>;
@@ -43,6 +43,7 @@ enum Definition {
     CreateIndex(TableId, Box<IndexSpec>),
     DropIndex(TableId, IndexId),
     ChangeColumns(TableId, Box<ColumnChange>),
+    SetExpiry(TableId, Option<Expiry>),
     AdvanceAutoIncrement(TableId, u64),
     SetAutoIncrement(TableId, u64),
 }
@@ -168,6 +169,10 @@ impl Overlay {
         self.define(Definition::ChangeColumns(table, Box::new(change)));
     }
 
+    pub(super) fn set_expiry(&mut self, table: TableId, expiry: Option<Expiry>) {
+        self.define(Definition::SetExpiry(table, expiry));
+    }
+
     pub(super) fn set_auto_increment(&mut self, table: TableId, next: u64) {
         self.define(Definition::AdvanceAutoIncrement(table, next));
     }
@@ -277,6 +282,7 @@ impl Overlay {
                 Definition::CreateIndex(table, index) => set.create_index(*table, index),
                 Definition::DropIndex(table, index) => set.drop_index(*table, *index),
                 Definition::ChangeColumns(table, change) => set.change_columns(*table, change),
+                Definition::SetExpiry(table, expiry) => set.set_expiry(*table, *expiry),
                 Definition::AdvanceAutoIncrement(table, next) => set.advance_auto_increment(*table, *next),
                 Definition::SetAutoIncrement(table, next) => set.set_auto_increment(*table, *next),
             }

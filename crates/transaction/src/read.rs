@@ -17,7 +17,12 @@ impl Transaction {
         self.count_examined(1);
         match self.overlay.row(table.id(), key) {
             Some(own) if !failpoints::goes_wrong("overlay") => own.as_deref().map(read),
-            _ => table.get(key, &snapshot, read),
+            _ if table.expiry().is_none() => table.get(key, &snapshot, read),
+            _ => {
+                let time = self.read_time();
+                let read = |row: &[u8]| self.shows(table, key, row, time).then(|| read(row));
+                table.get(key, &snapshot, read).flatten()
+            }
         }
     }
 
@@ -38,10 +43,12 @@ impl Transaction {
         }
         let snapshot = self.snapshot.borrow();
         let snapshot = snapshot.as_ref()?;
-        match table.is_unchanged_since(snapshot.timestamp()) {
-            true => None,
-            false => table.get(key, snapshot, read),
+        if table.is_unchanged_since(snapshot.timestamp()) && table.expiry().is_none() {
+            return None;
         }
+        let time = self.read_time_of(table);
+        let read = |row: &[u8]| self.shows(table, key, row, time).then(|| read(row));
+        table.get(key, snapshot, read).flatten()
     }
 
     /// The newest committed row, or this transaction's own: what UPDATE, DELETE and locking reads work on. Lock it first.
@@ -49,7 +56,12 @@ impl Transaction {
         self.count_examined(1);
         match self.overlay.row(table.id(), key) {
             Some(own) => own.as_deref().map(read),
-            None => table.newest(key, |_, row| row.map(read)).flatten(),
+            None if table.expiry().is_none() => table.newest(key, |_, row| row.map(read)).flatten(),
+            None => {
+                let time = self.statement_time();
+                let read = |row: &[u8]| self.shows(table, key, row, time).then(|| read(row));
+                table.newest(key, |_, row| row.and_then(read)).flatten()
+            }
         }
     }
 
@@ -67,7 +79,8 @@ impl Transaction {
         if failpoints::goes_wrong("snapshot.statement") {
             self.is_snapshot_old.set(true);
         }
-        self.scan_at(&self.reading(table), table, index, cursor, most, visit);
+        let time = self.read_time_of(table);
+        self.scan_at(&self.reading(table), time, table, index, cursor, most, visit);
     }
 
     /// As [`scan`](Self::scan), of the newest committed rows. Nothing keeps these from changing before they are locked: then look at
@@ -80,7 +93,8 @@ impl Transaction {
         most: usize,
         visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) {
-        self.scan_at(&table.snapshot(), table, index, cursor, most, visit);
+        let time = self.statement_time_of(table);
+        self.scan_at(&table.snapshot(), time, table, index, cursor, most, visit);
     }
 
     /// As [`scan`](Self::scan), how locking reads and writes find the rows to lock. Where they are held against the snapshot, it shows
@@ -97,9 +111,11 @@ impl Transaction {
         if !self.is_held_to_snapshot(table) {
             return self.scan_newest(table, index, cursor, most, visit);
         }
+        // What has expired since the snapshot is shown, too: to lock it is a conflict, as if somebody had deleted it.
+        let time = self.read_time_of(table);
         let snapshot = self.reading_at();
         if table.is_unchanged_since(snapshot.timestamp()) {
-            return self.scan_at(&snapshot, table, index, cursor, most, visit);
+            return self.scan_at(&snapshot, time, table, index, cursor, most, visit);
         }
         self.scan_both(&snapshot, table, index, cursor, most, visit);
     }
@@ -116,7 +132,8 @@ impl Transaction {
         let newest = self.store().snapshot();
         let mut walked = cursor.clone();
         let mut entries = Vec::new();
-        self.scan_at(&newest, table, index, &mut walked, most, |entry| {
+        let now = self.statement_time_of(table);
+        self.scan_at(&newest, now, table, index, &mut walked, most, |entry| {
             entries.push(OwnedEntry::new(&entry));
             ControlFlow::Continue(())
         });
@@ -129,8 +146,9 @@ impl Transaction {
             }
         }
         let mut part = Cursor::new(part, cursor.direction());
+        let time = self.read_time_of(table);
         while !part.is_finished() {
-            self.scan_at(snapshot, table, index, &mut part, usize::MAX, |entry| {
+            self.scan_at(snapshot, time, table, index, &mut part, usize::MAX, |entry| {
                 entries.push(OwnedEntry::new(&entry));
                 ControlFlow::Continue(())
             });
@@ -153,9 +171,12 @@ impl Transaction {
         *cursor = walked;
     }
 
+    /// `time`: by which rows are expired; of no meaning where they do not expire.
+    #[expect(clippy::too_many_arguments, reason = "those of a scan, and what it reads at")]
     fn scan_at(
         &self,
         snapshot: &Snapshot,
+        time: i64,
         table: &Table,
         index: IndexId,
         cursor: &mut Cursor,
@@ -163,12 +184,20 @@ impl Transaction {
         mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) {
         self.note_search();
-        let visit = |entry: Entry<'_>| {
+        let mut visit = |entry: Entry<'_>| {
             self.count_examined(1);
             visit(entry)
         };
         let Some(changes) = self.overlay.table(table.id()) else {
-            return table.scan(index, cursor, snapshot, most, visit);
+            return match table.expiry() {
+                None => table.scan(index, cursor, snapshot, most, visit),
+                Some(_) => self.scan_unexpired(snapshot, time, table, index, cursor, most, &mut visit),
+            };
+        };
+        let committed = |cursor: &mut Cursor, visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>| match table.expiry()
+        {
+            None => table.scan(index, cursor, snapshot, most, visit),
+            Some(_) => self.scan_unexpired(snapshot, time, table, index, cursor, most, visit),
         };
         let range = cursor.rest().clone();
         let direction = cursor.direction();
@@ -179,7 +208,7 @@ impl Transaction {
                 row,
             });
             let merge = Merge::new(own, changes, direction, most, visit);
-            merge.run(cursor, |cursor, visit| table.scan(index, cursor, snapshot, most, visit));
+            merge.run(cursor, committed);
         } else {
             let entries = changes.entries(table, index);
             let own = entries_in(&entries, &range, direction).map(|(key, primary_key)| {
@@ -191,14 +220,14 @@ impl Transaction {
                 }
             });
             let merge = Merge::new(own, changes, direction, most, visit);
-            merge.run(cursor, |cursor, visit| table.scan(index, cursor, snapshot, most, visit));
+            merge.run(cursor, committed);
         }
     }
 
     /// How many entries of the cursor's range this transaction sees, without touching rows; in chunks like
     /// [`scan`](Self::scan).
     pub fn count(&self, table: &Table, index: IndexId, cursor: &mut Cursor, most: usize) -> usize {
-        if self.overlay.table(table.id()).is_none() {
+        if self.overlay.table(table.id()).is_none() && table.expiry().is_none() {
             return table.count(index, cursor, &self.reading(table), most);
         }
         let mut count = 0;

@@ -26,10 +26,10 @@
 
 use env::failpoints;
 
-use super::{Isolation, Savepoint, Transaction};
+use super::{Isolation, Savepoint, SetAside, Transaction};
 use std::cell::Cell;
 use std::sync::Arc;
-use store::{LockKey, Snapshot, Table, TableId};
+use store::{LockKey, Table, TableId};
 
 /// How often a statement runs with locks on rows alone.
 const PASSES_BY_ROW: u32 = 8;
@@ -111,7 +111,10 @@ impl Transaction {
             // What a change reads beside the rows it changes is as new as they are.
             Isolation::RepeatableRead => {
                 self.settling = Some(Settling::new(scope, false));
-                self.set_aside = Some(self.snapshot.get_mut().take());
+                self.set_aside = Some(SetAside {
+                    snapshot: self.snapshot.get_mut().take(),
+                    read_time: self.times.take_read(),
+                });
             }
             Isolation::ReadCommitted => self.settling = Some(Settling::new(scope, false)),
             // What it reads is locked.
@@ -186,6 +189,7 @@ impl Transaction {
             self.rollback_to(statement);
         }
         self.ids_of_statement.undo();
+        self.times.begin_statement();
         self.is_snapshot_old
             .set(self.options.isolation != Isolation::RepeatableRead);
         if let Some(settling) = &mut self.settling {
@@ -214,8 +218,9 @@ impl Transaction {
 
     pub(super) fn stop_settling(&mut self) {
         self.settling = None;
-        if let Some(snapshot) = self.set_aside.take() {
+        if let Some(SetAside { snapshot, read_time }) = self.set_aside.take() {
             *self.snapshot.get_mut() = snapshot;
+            self.times.put_read_back(read_time);
         }
     }
 
@@ -273,11 +278,6 @@ impl Transaction {
         settling.is_stale = true;
         settling.note_table(table);
         true
-    }
-
-    /// The snapshot at which the running statement has found rows by now.
-    pub(super) fn found_at(&mut self) -> Option<&Snapshot> {
-        self.snapshot.get_mut().as_ref()
     }
 }
 

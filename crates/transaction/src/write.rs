@@ -7,9 +7,11 @@ use super::{LockPolicy, Progress, Transaction, TransactionError, Wait};
 use env::failpoints;
 use shard::{Guest, GuestWait, IdKind, NOBODYS, Sequence};
 use std::ops::{ControlFlow, Range};
-use store::{Cursor, Direction, IndexId, IndexSpec, KeyRange, LockMode, PrepareError, Table, TableId, TableSpec};
-use types::EntryKeys;
+use store::{
+    Cursor, Direction, Entry, IndexId, IndexSpec, KeyRange, LockMode, PrepareError, Table, TableId, TableSpec,
+};
 use types::row::generation::ColumnChange;
+use types::{EntryKeys, Expiry};
 
 /// How many entries under one unique key are looked at in one go; all but one of them are dead.
 const CHUNK: usize = 64;
@@ -27,9 +29,11 @@ impl Transaction {
         if let Unique::Wait(progress) = self.claim_primary(table, key)? {
             return Ok(progress);
         }
-        if let Unique::Wait(progress) = self.claim_unique_keys(table, key, None, row)? {
+        let mut expired = Vec::new();
+        if let Unique::Wait(progress) = self.claim_unique_keys(table, key, None, row, &mut expired)? {
             return Ok(progress);
         }
+        self.remove_expired(table, &expired)?;
         self.set(table, key, Some(row))?;
         Ok(Progress::Done)
     }
@@ -48,12 +52,14 @@ impl Transaction {
         {
             return Ok(progress);
         }
+        let mut expired = Vec::new();
         if has_unique_index(table) {
             let old_row = self.locked_row(table, key)?;
-            if let Unique::Wait(progress) = self.claim_unique_keys(table, key, Some(&old_row), row)? {
+            if let Unique::Wait(progress) = self.claim_unique_keys(table, key, Some(&old_row), row, &mut expired)? {
                 return Ok(progress);
             }
         }
+        self.remove_expired(table, &expired)?;
         if key != new_key {
             self.set(table, key, None)?;
         }
@@ -230,7 +236,8 @@ impl Transaction {
     /// Adds an index at commit. Fills it from the committed rows now, and fails if it is unique and they are not. Gives way, and is left
     /// unfinished where the statement has to end: the caller asks for that ([`governor::check`]).
     pub fn create_index(&mut self, table: &Table, index: IndexSpec) -> Result<(), TransactionError> {
-        match self.store().prepare_index(table, &index) {
+        let now = self.statement_time_of(table);
+        match self.store().prepare_index(table, &index, now) {
             Ok(prepared) => self.prepared.push(prepared),
             Err(PrepareError::Stopped(_)) => {}
             Err(PrepareError::Duplicate { existing }) => return Err(duplicate(table, index.id, &existing)),
@@ -250,6 +257,11 @@ impl Transaction {
         self.overlay.change_columns(table, change);
     }
 
+    /// When the rows of a table expire, from the commit on.
+    pub fn set_expiry(&mut self, table: TableId, expiry: Option<Expiry>) {
+        self.overlay.set_expiry(table, expiry);
+    }
+
     // --- inside ---
 
     fn check_length(&self, table: &Table, key: &[u8], row: &[u8]) -> Result<(), TransactionError> {
@@ -260,7 +272,7 @@ impl Transaction {
     }
 
     /// Puts a row's new state into the overlay, if there is memory for it and for what the store will need.
-    fn set(&mut self, table: &Table, key: &[u8], row: Option<&[u8]>) -> Result<(), TransactionError> {
+    pub(super) fn set(&mut self, table: &Table, key: &[u8], row: Option<&[u8]>) -> Result<(), TransactionError> {
         let keeps_history = !self.savepoints.is_empty();
         let bytes = Overlay::cost(table, key, row, keeps_history);
         let needed = self.overlay.bytes() + bytes as u64;
@@ -282,7 +294,7 @@ impl Transaction {
 
     /// Locks a primary key for a new row, and makes sure that there is none.
     fn claim_primary(&mut self, table: &Table, key: &[u8]) -> Result<Unique, TransactionError> {
-        let progress = match self.claims.is_some() && self.get_current(table, key, |_| ()).is_none() {
+        let progress = match self.claims.is_some() && !self.is_stored(table, key) {
             true => self.claim(table, IndexId::PRIMARY, key, Claimed::by(key))?,
             false => self.lock_key(table, IndexId::PRIMARY, key)?,
         };
@@ -297,14 +309,23 @@ impl Transaction {
         Ok(Unique::Free)
     }
 
+    /// Whether there is a row, expired or not. An expired one is locked before its key is taken.
+    fn is_stored(&self, table: &Table, key: &[u8]) -> bool {
+        match self.overlay.row(table.id(), key) {
+            Some(own) => own.is_some(),
+            None => table.newest(key, |_, row| row.is_some()) == Some(true),
+        }
+    }
+
     /// Locks the keys that the row under `key` takes in unique indexes, and those it leaves, and makes sure that no other row
-    /// has the former.
+    /// has the former. Rows that have one and are expired are locked, too: they are to be removed.
     fn claim_unique_keys(
         &mut self,
         table: &Table,
         key: &[u8],
         old_row: Option<&[u8]>,
         row: &[u8],
+        expired: &mut Vec<Vec<u8>>,
     ) -> Result<Unique, TransactionError> {
         let (mut new_keys, mut old_keys) = (EntryKeys::default(), EntryKeys::default());
         for index in table.spec().indexes.iter().filter(|index| index.unique) {
@@ -320,7 +341,9 @@ impl Transaction {
                 }
             }
             for new_key in new_keys.iter().filter(|new_key| !old_keys.holds(new_key)) {
-                let is_free = self.claims.is_some() && self.find_unique(table, index.id, new_key, key).is_none();
+                let is_free = self.claims.is_some()
+                    && self.find_unique(table, index.id, new_key, key).is_none()
+                    && self.find_expired(table, index.id, new_key, key, &[]).is_none();
                 let progress = match is_free {
                     true => self.claim(table, index.id, new_key, Claimed::by(key))?,
                     false => self.lock_key(table, index.id, new_key)?,
@@ -331,9 +354,46 @@ impl Transaction {
                 if let Some(existing) = self.find_unique(table, index.id, new_key, key) {
                     return Err(duplicate(table, index.id, &existing));
                 }
+                if table.expiry().is_some()
+                    && let Unique::Wait(progress) = self.claim_from_expired(table, index.id, new_key, key, expired)?
+                {
+                    return Ok(Unique::Wait(progress));
+                }
             }
         }
         Ok(Unique::Free)
+    }
+
+    /// Locks the rows that have a unique key, and are expired, and makes sure that they are. While they are locked nobody
+    /// gives them another time, or purges them.
+    fn claim_from_expired(
+        &mut self,
+        table: &Table,
+        index: IndexId,
+        unique_key: &[u8],
+        except: &[u8],
+        expired: &mut Vec<Vec<u8>>,
+    ) -> Result<Unique, TransactionError> {
+        while let Some(found) = self.find_expired(table, index, unique_key, except, expired) {
+            let progress = self.lock_for_write(table, &found)?;
+            if !matches!(progress, Progress::Done) {
+                return Ok(Unique::Wait(progress));
+            }
+            // Whoever had it locked may have made it live on.
+            if let Some(existing) = self.find_unique(table, index, unique_key, except) {
+                return Err(duplicate(table, index, &existing));
+            }
+            // Or it is gone, or has another key: then it is not found again, and need not be there.
+            if self.is_stored(table, &found) && self.get_current(table, &found, |_| ()).is_none() {
+                expired.push(found);
+            }
+        }
+        Ok(Unique::Free)
+    }
+
+    /// Removes rows that [`claim_unique_keys`](Self::claim_unique_keys) has found.
+    fn remove_expired(&mut self, table: &Table, rows: &[Vec<u8>]) -> Result<(), TransactionError> {
+        rows.iter().try_for_each(|key| self.set(table, key, None))
     }
 
     /// The row, other than the one under `except`, that would be in the way of one with this key in a unique index.
@@ -368,6 +428,40 @@ impl Transaction {
         unique_key: &[u8],
         except: &[u8],
     ) -> Option<Vec<u8>> {
+        let time = self.statement_time_of(table);
+        self.find_entry(table, index, unique_key, |entry| {
+            let found = entry.primary_key();
+            let is_there = || table.expiry().is_none() || self.shows(table, found, entry.row(), time);
+            found != except && is_there()
+        })
+    }
+
+    /// A row, other than the one under `except` and those known, that has this unique key and is expired.
+    fn find_expired(
+        &self,
+        table: &Table,
+        index: IndexId,
+        unique_key: &[u8],
+        except: &[u8],
+        known: &[Vec<u8>],
+    ) -> Option<Vec<u8>> {
+        table.expiry()?;
+        let time = self.statement_time();
+        self.find_entry(table, index, unique_key, |entry| {
+            let found = entry.primary_key();
+            let is_known = found == except || known.iter().any(|known| known == found);
+            !is_known && !self.shows(table, found, entry.row(), time)
+        })
+    }
+
+    /// The first row that is meant among those that have a unique key, are committed, and not changed by the transaction.
+    fn find_entry(
+        &self,
+        table: &Table,
+        index: IndexId,
+        unique_key: &[u8],
+        is_meant: impl Fn(&Entry<'_>) -> bool,
+    ) -> Option<Vec<u8>> {
         let range = KeyRange::prefix(unique_key);
         let changes = self.overlay.table(table.id());
         let newest = table.snapshot();
@@ -376,7 +470,7 @@ impl Transaction {
         while !cursor.is_finished() && existing.is_none() {
             table.scan(index, &mut cursor, &newest, CHUNK, |entry| {
                 let found = entry.primary_key();
-                if found == except || changes.is_some_and(|changes| changes.row(found).is_some()) {
+                if changes.is_some_and(|changes| changes.row(found).is_some()) || !is_meant(&entry) {
                     return ControlFlow::Continue(());
                 }
                 existing = Some(found.to_vec());

@@ -10,6 +10,7 @@
 //! * [`cast`] – storing a value into a column (strict or not) and `CAST(... AS ...)`.
 //! * [`row`] – the compact row encoding, O(1) access to any column.
 //! * [`key`] – the order-preserving key encoding; [`fulltext`] – the keys of a text's words, [`elements`] those of a document's elements.
+//! * [`expiry`] – when a row expires.
 //! * [`error`] – every error a client can see: number, SQLSTATE, text.
 //! * [`ids`] – newtypes for the ids and positions the layers exchange.
 
@@ -20,6 +21,7 @@ pub mod compare;
 pub mod decimal;
 pub mod elements;
 pub mod error;
+pub mod expiry;
 pub mod fulltext;
 pub mod ids;
 pub mod json;
@@ -37,6 +39,7 @@ pub use charset::CharsetId;
 pub use collation::CollationId;
 pub use decimal::Decimal;
 pub use error::{ErrorKind, Severity, SqlError, SqlResult, Warning, Warnings};
+pub use expiry::Expiry;
 pub use ids::{IndexId, LogIndex, ShardId, TableId, Timestamp};
 pub use json::{Json, JsonRef};
 pub use key::{EntryKeys, KeyLayout, KeyPart};

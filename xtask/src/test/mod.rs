@@ -20,12 +20,12 @@ use count::Count;
 pub use run::{build_server, done, free_ports};
 pub use server::{Server, with_address};
 pub use suites::applications;
-use suites::{SUITES, Suite, minutes};
+use suites::{ON_REQUEST, SUITES, Suite, minutes};
 pub use tools::{find, python};
 
 #[derive(Default, clap::Args)]
 pub struct Options {
-    /// Suites to run (all, if none is named)
+    /// Suites to run (all but those on request, if none is named)
     suites: Vec<String>,
     /// The long forms: the whole sysbench matrix, more crashes
     #[arg(long)]
@@ -95,7 +95,12 @@ struct Outcome {
 pub fn run(options: Options) -> Result<()> {
     if options.list {
         for suite in SUITES {
-            println!("{:<18}{}", suite.name, suite.about);
+            let when = if ON_REQUEST.contains(&suite.name) {
+                " (on request)"
+            } else {
+                ""
+            };
+            println!("{:<20}{}{when}", suite.name, suite.about);
         }
         return Ok(());
     }
@@ -109,8 +114,9 @@ pub fn run(options: Options) -> Result<()> {
     let context = Context::new(options)?;
     let wanted: Vec<&Suite> = SUITES
         .iter()
-        .filter(|suite| {
-            context.options.suites.is_empty() || context.options.suites.iter().any(|name| suite.matches(name))
+        .filter(|suite| match context.options.suites.as_slice() {
+            [] => !ON_REQUEST.contains(&suite.name),
+            named => named.iter().any(|name| suite.matches(name)),
         })
         .collect();
     if context.options.server.is_none() && wanted.iter().any(|suite| suite.needs_server_binary()) {
@@ -233,7 +239,7 @@ fn conclude(outcomes: &[Outcome]) -> Result<()> {
         }
     }
     println!(
-        "\n{:<18}{:>8}{:>8}{:>9}{:>10}",
+        "\n{:<20}{:>8}{:>8}{:>9}{:>10}",
         "suite", "passed", "failed", "skipped", "seconds"
     );
     let mut total = Count::default();
@@ -244,7 +250,7 @@ fn conclude(outcomes: &[Outcome]) -> Result<()> {
             skipped,
         } = outcome.count;
         println!(
-            "{:<18}{passed:>8}{failed:>8}{skipped:>9}{:>10.1}",
+            "{:<20}{passed:>8}{failed:>8}{skipped:>9}{:>10.1}",
             outcome.suite,
             outcome.took.as_secs_f64()
         );

@@ -23,6 +23,8 @@ pub struct Address {
     pub port: u16,
     pub user: String,
     pub password: String,
+    /// The port of the Redis protocol, if it was asked for (`--redis-addr`).
+    pub redis_port: Option<u16>,
     /// The server's process, if we started it: for its memory.
     pub pid: Option<u32>,
 }
@@ -42,6 +44,7 @@ impl FromStr for Address {
             port,
             user: if user.is_empty() { "root".to_owned() } else { user },
             password,
+            redis_port: None,
             pid: None,
         })
     }
@@ -54,6 +57,9 @@ pub fn with_address(mut command: Command, address: &Address) -> Command {
         .env("DB_PORT", address.port.to_string())
         .env("DB_USER", &address.user)
         .env("DB_PASSWORD", &address.password);
+    if let Some(port) = address.redis_port {
+        command.env("REDIS_ADDRESS", format!("{}:{port}", address.host));
+    }
     if let Some(pid) = address.pid {
         command.env("DB_PID", pid.to_string());
     }
@@ -103,22 +109,38 @@ impl Server {
         let (sender, ready) = mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if let Some(port) = mysql_port(&line) {
-                    // Nobody listens any more after the deadline.
-                    let _ = sender.send(port);
+                for front in ["MySQL", "Redis"] {
+                    if let Some(port) = port_of(front, &line) {
+                        // Nobody listens any more after the deadline.
+                        let _ = sender.send((front, port));
+                    }
                 }
             }
         });
-        let Ok(port) = ready.recv_timeout(START_LIMIT) else {
-            child.kill()?;
-            child.wait()?;
-            bail!("the server did not become ready: {}", last_lines(&log));
+        let mut port_when_ready = |wanted| {
+            loop {
+                match ready.recv_timeout(START_LIMIT) {
+                    Ok((front, port)) if front == wanted => return Ok(port),
+                    Ok(_) => {}
+                    Err(_) => {
+                        child.kill()?;
+                        child.wait()?;
+                        bail!("the server did not become ready: {}", last_lines(&log));
+                    }
+                }
+            }
+        };
+        let port = port_when_ready("MySQL")?;
+        let redis_port = match flags.contains(&"--redis-addr") {
+            true => Some(port_when_ready("Redis")?),
+            false => None,
         };
         let address = Address {
             host: "127.0.0.1".to_owned(),
             port,
             user: "root".to_owned(),
             password: String::new(),
+            redis_port,
             pid: Some(child.id()),
         };
         Ok(Self { child, address, log })
@@ -176,10 +198,10 @@ impl Drop for Server {
     }
 }
 
-/// The port in the banner's line about MySQL.
-fn mysql_port(line: &str) -> Option<u16> {
+/// The port in the banner's line about MySQL or Redis.
+fn port_of(front: &str, line: &str) -> Option<u16> {
     line.trim()
-        .strip_prefix("MySQL")?
+        .strip_prefix(front)?
         .split_whitespace()
         .next()?
         .rsplit_once(':')?
@@ -201,10 +223,17 @@ mod tests {
     #[test]
     fn the_port_is_read_from_the_banner() {
         assert_eq!(
-            mysql_port("  MySQL   127.0.0.1:40123    mariadb -h 127.0.0.1 -P 40123 -u root"),
+            port_of(
+                "MySQL",
+                "  MySQL   127.0.0.1:40123    mariadb -h 127.0.0.1 -P 40123 -u root"
+            ),
             Some(40123)
         );
-        assert_eq!(mysql_port("  HTTP    http://127.0.0.1:40124    /health"), None);
+        assert_eq!(
+            port_of("Redis", "  Redis   127.0.0.1:40125    redis-cli -h 127.0.0.1 -p 40125"),
+            Some(40125)
+        );
+        assert_eq!(port_of("MySQL", "  HTTP    http://127.0.0.1:40124    /health"), None);
     }
 
     #[test]

@@ -22,9 +22,11 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// `clients` stands for all that begin with `client-`.
+    /// `clients` stands for all that begin with `client-`, `redis` for those that begin with `redis-`.
     pub fn matches(&self, name: &str) -> bool {
-        self.name == name || name == "clients" && self.name.starts_with("client-")
+        self.name == name
+            || name == "clients" && self.name.starts_with("client-")
+            || name == "redis" && self.name.starts_with("redis-")
     }
 
     pub fn needs_server_binary(&self) -> bool {
@@ -52,6 +54,16 @@ const fn client(
         command,
     }
 }
+
+/// Suites that run only when they are named: without the names here, they belong to every run.
+pub const ON_REQUEST: &[&str] = &[
+    // The Redis protocol is not all there yet.
+    "redis-clients",
+    "redis-units",
+    "redis-differential",
+    "redis-histories",
+    "redis-hostile",
+];
 
 pub const SUITES: &[Suite] = &[
     Suite {
@@ -485,7 +497,83 @@ pub const SUITES: &[Suite] = &[
             Ok(python)
         },
     },
+    Suite {
+        name: "redis-clients",
+        about: "drivers and applications of Redis",
+        needs: &["python3"],
+        with_server: true,
+        server_flags: REDIS,
+        time_limit: minutes(30),
+        command: |context| redis_suite(context, "clients/run.py"),
+    },
+    Suite {
+        name: "redis-units",
+        about: "Redis's own tests, unit by unit",
+        needs: &["python3", "tclsh", "apt-get"],
+        with_server: true,
+        server_flags: REDIS,
+        time_limit: minutes(60),
+        command: |context| redis_suite(context, "units/suite.py"),
+    },
+    Suite {
+        name: "redis-differential",
+        about: "random commands beside a real Redis, compared byte for byte; planted differences that must be found",
+        needs: &["python3"],
+        with_server: true,
+        server_flags: REDIS,
+        time_limit: minutes(30),
+        command: |context| {
+            // The lies of a proxy come first: a search that finds nothing anywhere proves nothing.
+            let script =
+                "\"$0\" \"$1\" --planted --seed 1 --seconds 60 && exec \"$0\" \"$1\" --seed 1 --commands \"$2\"";
+            let python = tools::python(context)?;
+            let mut both = Command::new("sh");
+            both.args(["-c", script])
+                .arg(python.get_program())
+                .arg(context.root.join("tests/redis/differential/suite.py"))
+                .arg(if context.options.long { "1000000" } else { "20000" })
+                .env("PYTHONDONTWRITEBYTECODE", "1");
+            Ok(both)
+        },
+    },
+    Suite {
+        name: "redis-histories",
+        about: "many Redis clients, and SQL on the same keys, while the server is killed",
+        needs: &["python3"],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(15),
+        command: |context| {
+            let mut python = redis_suite(context, "histories/suite.py")?;
+            let server = format!(
+                "'{}' serve --data-dir {{dir}}/data --redis-addr 127.0.0.1:{{port}} --mysql-addr 127.0.0.1:{{sql}} --http-addr 127.0.0.1:{{http}}",
+                context.server_binary().display()
+            );
+            python.arg("--server").arg(server);
+            python.arg("--dir").arg(context.target("test-data/redis-histories"));
+            python.args(["--rounds", if context.options.long { "100" } else { "4" }]);
+            Ok(python)
+        },
+    },
+    Suite {
+        name: "redis-hostile",
+        about: "Redis clients that break the rules or ask for too much, beside one that must not notice",
+        needs: &["python3"],
+        with_server: true,
+        server_flags: &["--redis-addr", "127.0.0.1:0", "--memory-limit", "1GiB"],
+        time_limit: minutes(20),
+        command: |context| {
+            let mut python = redis_suite(context, "hostile.py")?;
+            if !context.options.long {
+                python.arg("--quick");
+            }
+            Ok(python)
+        },
+    },
 ];
+
+/// Flags of a server that Redis's clients can reach: the suite finds it in `REDIS_ADDRESS`.
+const REDIS: &[&str] = &["--redis-addr", "127.0.0.1:0"];
 
 /// Every recorded difference has to be explained, too.
 const SQL: &str = "
@@ -522,6 +610,12 @@ pub fn applications(context: &Context) -> Command {
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .arg(context.root.join("tests/applications/run.py"));
     python
+}
+
+fn redis_suite(context: &Context, file: &str) -> Result<Command> {
+    let mut python = tools::python(context)?;
+    python.arg(context.root.join("tests/redis").join(file));
+    Ok(python)
 }
 
 fn python_suite(context: &Context, file: &str) -> Result<Command> {

@@ -35,7 +35,67 @@ pub struct Command {
     pub handler: Handler,
     pub flags: Flags,
     pub subcommands: Vec<Command>,
+    /// Where its only key is, if that is always so.
+    only_key: Option<usize>,
+    /// It writes, and takes little time: it runs in a transaction with those of other clients.
+    pub shares: bool,
 }
+
+/// Commands that write, and whose time does not depend on how much there is.
+const QUICK: &[&str] = &[
+    "append",
+    "bitfield",
+    "decr",
+    "decrby",
+    "del",
+    "expire",
+    "expireat",
+    "getdel",
+    "getex",
+    "getset",
+    "hdel",
+    "hincrby",
+    "hincrbyfloat",
+    "hmset",
+    "hset",
+    "hsetnx",
+    "incr",
+    "incrby",
+    "incrbyfloat",
+    "lmove",
+    "lpop",
+    "lpush",
+    "lpushx",
+    "lset",
+    "mset",
+    "msetnx",
+    "persist",
+    "pexpire",
+    "pexpireat",
+    "pfadd",
+    "psetex",
+    "rpop",
+    "rpoplpush",
+    "rpush",
+    "rpushx",
+    "sadd",
+    "set",
+    "setbit",
+    "setex",
+    "setnx",
+    "setrange",
+    "smove",
+    "srem",
+    "unlink",
+    "xack",
+    "xadd",
+    "xdel",
+    "zadd",
+    "zincrby",
+    "zpopmax",
+    "zpopmin",
+    "zrem",
+];
 
 /// What decides how a command is run.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,9 +103,6 @@ pub struct Flags {
     pub writes: bool,
     pub reads: bool,
     pub blocks: bool,
-    pub is_fast: bool,
-    pub may_use_memory: bool,
-    pub not_in_scripts: bool,
     pub not_in_multi: bool,
     pub without_login: bool,
 }
@@ -57,9 +114,6 @@ impl Flags {
             writes: has("write"),
             reads: has("readonly"),
             blocks: has("blocking"),
-            is_fast: has("fast"),
-            may_use_memory: has("denyoom"),
-            not_in_scripts: has("noscript"),
             not_in_multi: has("no_multi"),
             without_login: has("no_auth"),
         }
@@ -80,6 +134,11 @@ impl Command {
             handler: handlers::of(&fact.name),
             flags: Flags::of(&fact),
             subcommands,
+            only_key: match fact.key_specifications.as_slice() {
+                [only] if fact.name != "sort" => only.only(),
+                _ => None,
+            },
+            shares: QUICK.contains(&fact.name.as_str()),
             fact,
         }
     }
@@ -109,14 +168,19 @@ impl Command {
         })
     }
 
+    /// Shows the positions of the arguments that are keys.
+    pub fn each_key(&self, args: &[&[u8]], mut visit: impl FnMut(usize)) {
+        match self.only_key {
+            Some(at) if at < args.len() => visit(at),
+            _ => self.keys(args).into_iter().for_each(|(at, _)| visit(at)),
+        }
+    }
+
     /// The arguments that are keys.
     pub fn keys(&self, args: &[&[u8]]) -> Vec<(usize, Access)> {
         let mut keys = Vec::new();
         for spec in &self.fact.key_specifications {
-            let access = match spec.flags.iter().any(|flag| matches!(flag.as_str(), "RO")) {
-                true => Access::Reads,
-                false => Access::Writes,
-            };
+            let access = spec.access();
             if let Some((range, step)) = spec.range(args) {
                 keys.extend(range.step_by(step).map(|at| (at, access)));
             }
@@ -133,6 +197,21 @@ impl Command {
 }
 
 impl KeySpec {
+    fn access(&self) -> Access {
+        match self.flags.iter().any(|flag| flag == "RO") {
+            true => Access::Reads,
+            false => Access::Writes,
+        }
+    }
+
+    /// The position of the key, if it is always the same one.
+    fn only(&self) -> Option<usize> {
+        match (&self.begin_search, &self.find_keys) {
+            (BeginSearch::Index { index }, FindKeys::Range { lastkey: 0, .. }) => Some(*index),
+            _ => None,
+        }
+    }
+
     fn range(&self, args: &[&[u8]]) -> Option<(Range<usize>, usize)> {
         let begin = match &self.begin_search {
             BeginSearch::Index { index } => *index,

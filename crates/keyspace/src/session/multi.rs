@@ -1,5 +1,8 @@
 //! MULTI, EXEC, DISCARD, WATCH: several commands as one transaction, unless a watched key has changed.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use redis_wire::Reply;
 use store::Snapshot;
 
@@ -18,10 +21,16 @@ pub struct Queue {
 }
 
 /// Keys that have to be as they were.
+#[derive(Default)]
 pub struct Watch {
-    keys: Vec<(u32, Vec<u8>)>,
-    /// Of each: the moment from which on it must not change, and whether it was there.
-    since: Vec<(Snapshot, bool)>,
+    keys: HashMap<(u32, Vec<u8>), Watched>,
+}
+
+/// How a key was.
+struct Watched {
+    /// From here on it must not change.
+    since: Arc<Snapshot>,
+    was_there: bool,
 }
 
 /// Commands that MULTI does not put off.
@@ -83,19 +92,15 @@ pub fn watch(call: &mut SessionCall) -> Outcome {
     let db = keyspace.db(call.session.db, call.host)?;
     let work = Work::begin(&keyspace, call.session.durability, call.host);
     work.catch_up()?;
-    let store = keyspace.engine().participant().store();
-    let watch = call.session.watch.get_or_insert_with(|| Watch {
-        keys: Vec::new(),
-        since: Vec::new(),
-    });
+    // Before the keys are read: what is changed meanwhile is changed.
+    let since = Arc::new(keyspace.engine().participant().store().snapshot());
+    let watch = call.session.watch.get_or_insert_default();
     for &key in &call.args[1..] {
         governor::tick()?;
-        let key = (db.number, key.to_vec());
-        if !watch.keys.contains(&key) {
-            let is_there = work.kind(&db, &key.1).is_some();
-            watch.since.push((store.snapshot(), is_there));
-            watch.keys.push(key);
-        }
+        watch.keys.entry((db.number, key.to_vec())).or_insert_with(|| Watched {
+            since: since.clone(),
+            was_there: work.kind(&db, key).is_some(),
+        });
     }
     call.reply.ok();
     Ok(())
@@ -127,7 +132,7 @@ pub fn exec(call: &mut SessionCall) -> Outcome {
             }
             Err(failure) => return Err(failure),
             Ok(events) => {
-                call.session.publish(&events);
+                call.session.keyspace.publish(&events, call.host);
                 return Ok(());
             }
         }
@@ -194,7 +199,7 @@ impl SessionCall<'_> {
     fn lock_all(&mut self, work: &Work<'_>, requests: &[Vec<&[u8]>], watch: Option<&Watch>) -> Outcome {
         let mut db = self.session.db;
         let mut keys: Vec<(u32, &[u8])> = Vec::new();
-        for (db, key) in watch.iter().flat_map(|watch| &watch.keys) {
+        for (db, key) in watch.iter().flat_map(|watch| watch.keys.keys()) {
             keys.push((*db, key));
         }
         let mut writes = false;
@@ -225,7 +230,7 @@ impl SessionCall<'_> {
     }
 
     fn has_changed(&self, work: &Work<'_>, watch: &Watch) -> Outcome<bool> {
-        for ((number, key), (since, was_there)) in watch.keys.iter().zip(&watch.since) {
+        for ((number, key), Watched { since, was_there }) in &watch.keys {
             let db = work.db(*number)?;
             // One that has expired meanwhile has changed, too.
             if work.is_changed_since(&db, key, since) || *was_there && work.kind(&db, key).is_none() {

@@ -13,18 +13,73 @@ use crate::head::{Head, Kind};
 use crate::tables::{Db, Part};
 use crate::work::{Class, Collection, Work};
 
-/// The keys that a command counts itself, as `2 a b`, and what follows them.
-pub fn counted_keys<'c>(call: &Call<'c, '_>, at: usize) -> Outcome<(&'c [&'c [u8]], &'c [&'c [u8]])> {
+/// The keys that a command counts itself, as `2 a b`, and what follows them. Commands differ in what they say of too few.
+pub fn counted_keys<'c>(
+    call: &Call<'c, '_>,
+    at: usize,
+    too_few: fn() -> Failure,
+) -> Outcome<(&'c [&'c [u8]], &'c [&'c [u8]])> {
     let count = parse_i64(call.args[at])
         .filter(|&count| count > 0)
         .ok_or_else(|| Failure::reply("ERR numkeys should be greater than 0"))?;
     let rest = &call.args[at + 1..];
     match usize::try_from(count) {
         Ok(count) if count <= rest.len() => Ok(rest.split_at(count)),
-        _ => Err(Failure::reply(
-            "ERR Number of keys can't be greater than number of args",
-        )),
+        _ => Err(too_few()),
     }
+}
+
+pub fn too_few_keys() -> Failure {
+    Failure::reply("ERR Number of keys can't be greater than number of args")
+}
+
+/// What LMPOP and ZMPOP are told: `2 a b LEFT COUNT 3`.
+pub struct Several<'c, E> {
+    pub keys: &'c [&'c [u8]],
+    pub end: E,
+    pub count: i64,
+}
+
+impl<'c, E> Several<'c, E> {
+    /// Reads it from an argument on. `end` reads at which end of the values those are that are wanted.
+    pub fn read(call: &Call<'c, '_>, at: usize, end: impl FnOnce(&'c [u8]) -> Outcome<E>) -> Outcome<Several<'c, E>> {
+        let (keys, rest) = counted_keys(call, at, syntax)?;
+        let (&word, rest) = rest.split_first().ok_or_else(syntax)?;
+        let end = end(word)?;
+        let count = match rest {
+            [] => 1,
+            [option, count] if is_word(option, "COUNT") => {
+                let count = parse_i64(count).filter(|&count| count > 0);
+                count.ok_or_else(|| Failure::reply("ERR count should be greater than 0"))?
+            }
+            _ => return Err(syntax()),
+        };
+        Ok(Several { keys, end, count })
+    }
+}
+
+/// SREM, ZREM, HDEL: removes the members that the command names from what its key holds, and answers how many there were.
+pub fn remove_members(
+    call: &mut Call,
+    kind: Kind,
+    found: Option<Collection>,
+    (class, event): (Class, &'static str),
+) -> Outcome {
+    let key = call.arg(1);
+    let db = call.db.clone();
+    let mut removed = 0;
+    if let Some(mut found) = found {
+        for &member in &call.args[2..] {
+            governor::tick()?;
+            removed += i64::from(call.work.remove_member(&db, kind, &mut found, member)?);
+        }
+        if removed > 0 {
+            call.note(class, event, key);
+            call.work.save(&db, key, kind, &found)?;
+        }
+    }
+    call.reply.integer(removed);
+    Ok(())
 }
 
 pub fn del(call: &mut Call) -> Outcome {
@@ -221,7 +276,7 @@ pub fn randomkey(call: &mut Call) -> Outcome {
     call.work.scan_keys(&call.db, KeyRange::all(), |key, _| {
         seen += 1;
         // Each of n keys is kept with the same chance.
-        if kept.is_none() || (random ^ seen.wrapping_mul(0x9e37_79b9_7f4a_7c15)) % seen == 0 {
+        if kept.is_none() || (random ^ seen.wrapping_mul(0x9e37_79b9_7f4a_7c15)).is_multiple_of(seen) {
             kept = Some(key.to_vec());
         }
         Ok(ControlFlow::Continue(()))
@@ -266,6 +321,7 @@ fn check_flush(call: &Call) -> Outcome {
 
 /// Removes all keys.
 fn flush(work: &mut Work<'_>, db: &Db) -> Outcome {
+    work.lock_all_keys(db)?;
     let mut keys = Vec::new();
     let all = KeyRange::all();
     work.scan_range(

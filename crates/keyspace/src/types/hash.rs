@@ -2,20 +2,25 @@
 
 use std::ops::ControlFlow;
 
-use redis_wire::number::{parse_f64, parse_i64};
+use redis_wire::extended::Extended;
+use redis_wire::number::{parse_i64, parse_wide};
 use store::Direction;
 use types::{IndexId, RowLayout, ValueRef};
 
 use crate::call::{Call, is_word};
+use crate::chance::count_of;
 use crate::failure::{Failure, Outcome, syntax, wrong_number_of_arguments};
-use crate::head::Kind;
+use crate::head::{Kind, date_time, moment};
 use crate::tables::{Db, Member, Part};
-use crate::types::string::{finite_sum, float_text};
+use crate::types::generic::remove_members;
+use crate::types::hash_expiry;
+use crate::types::string::float_sum;
 use crate::work::{Class, Collection, Work};
 
 const FIELD: usize = 1;
 const WHOLE: usize = 2;
 const VALUE: usize = 3;
+const EXPIRES: usize = 4;
 
 /// The field in a row.
 pub fn field_in<'r>(layout: &'r RowLayout, row: &'r [u8]) -> &'r [u8] {
@@ -30,20 +35,82 @@ pub fn value_in<'r>(layout: &'r RowLayout, row: &'r [u8]) -> &'r [u8] {
     layout.raw(row, VALUE).unwrap_or_default()
 }
 
+/// When the field in a row expires, in milliseconds since 1970.
+pub fn expiry_in(layout: &RowLayout, row: &[u8]) -> Option<i64> {
+    match layout.is_null(row, EXPIRES) {
+        true => None,
+        false => moment(layout.column(row, EXPIRES)),
+    }
+}
+
+/// Whether the field in a row has not expired.
+pub fn is_live(layout: &RowLayout, row: &[u8], now_ms: i64) -> bool {
+    expiry_in(layout, row).is_none_or(|at| at > now_ms)
+}
+
 impl Call<'_, '_> {
-    fn hash(&self, key: &[u8]) -> Outcome<Option<Collection>> {
-        self.work.collection(&self.db, key, Kind::Hash)
+    /// A hash, whose length tells the fields that have not expired.
+    pub fn hash(&self, key: &[u8]) -> Outcome<Option<Collection>> {
+        let Some(mut hash) = self.work.collection(&self.db, key, Kind::Hash)? else {
+            return Ok(None);
+        };
+        if hash_expiry::is_due(&hash, self.work.now_ms) {
+            hash.len = 0;
+            each_field(self.work, &self.db, hash.id, |_, _| hash.len += 1)?;
+        }
+        Ok(Some(hash).filter(|hash| hash.len > 0))
     }
 
-    fn field<R>(&self, id: u64, field: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    /// As [`hash`](Self::hash), without the rows of fields that have expired.
+    pub fn hash_to_change(&mut self, key: &[u8]) -> Outcome<Option<Collection>> {
+        let Some(mut hash) = self.work.collection(&self.db, key, Kind::Hash)? else {
+            return Ok(None);
+        };
+        if hash_expiry::is_due(&hash, self.work.now_ms) {
+            hash_expiry::sweep(self, key, &mut hash)?;
+        }
+        Ok(Some(hash).filter(|hash| hash.len > 0))
+    }
+
+    fn hash_to_fill(&mut self, key: &[u8]) -> Outcome<Collection> {
+        match self.hash_to_change(key)? {
+            Some(hash) => Ok(hash),
+            None => {
+                let db = self.db.clone();
+                self.work.collection_to_fill(&db, key, Kind::Hash)
+            }
+        }
+    }
+
+    /// Shows the value of a field that has not expired.
+    pub fn field<R>(&self, id: u64, field: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        self.field_and_expiry(id, field, |value, _| read(value))
+    }
+
+    /// As [`field`](Self::field), and when it expires.
+    pub fn field_and_expiry<R>(&self, id: u64, field: &[u8], read: impl FnOnce(&[u8], Option<i64>) -> R) -> Option<R> {
         let field = Member::new(field);
         let key = [ValueRef::UInt(id), ValueRef::Bytes(field.indexed())];
-        self.work
-            .element(&self.db, Part::Hash, key, |layout, row| read(value_in(layout, row)))
+        let now_ms = self.work.now_ms;
+        let found = self.work.element(&self.db, Part::Hash, key, |layout, row| {
+            is_live(layout, row, now_ms).then(|| read(value_in(layout, row), expiry_in(layout, row)))
+        });
+        found.flatten()
     }
 
-    /// Gives a field a value; true: it is new.
+    /// Gives a field a value that does not expire; true: it is new.
     pub fn put_field(&mut self, hash: &mut Collection, field: &[u8], value: &[u8]) -> Outcome<bool> {
+        self.put_field_until(hash, field, value, None)
+    }
+
+    /// As [`put_field`](Self::put_field), of a value that expires.
+    pub fn put_field_until(
+        &mut self,
+        hash: &mut Collection,
+        field: &[u8],
+        value: &[u8],
+        expires_at: Option<i64>,
+    ) -> Outcome<bool> {
         let member = Member::new(field);
         let (id, indexed) = (ValueRef::UInt(hash.id), ValueRef::Bytes(member.indexed()));
         let is_new = hash.is_new && hash.len == 0
@@ -52,17 +119,24 @@ impl Call<'_, '_> {
                 .element(&self.db, Part::Hash, [id, indexed], |_, _| ())
                 .is_none();
         let whole = member.whole.map_or(ValueRef::Null, ValueRef::Bytes);
-        let row = [id, indexed, whole, ValueRef::Bytes(value), ValueRef::Null];
+        let expires = expires_at.map_or(ValueRef::Null, |at| ValueRef::DateTime(date_time(at)));
+        let row = [id, indexed, whole, ValueRef::Bytes(value), expires];
         self.work.put_element(&self.db, Part::Hash, &row)?;
         hash.len += u64::from(is_new);
+        if let Some(at) = expires_at {
+            hash_expiry::note(hash, at);
+        }
         Ok(is_new)
     }
 }
 
-fn each_field(work: &Work<'_>, db: &Db, id: u64, mut visit: impl FnMut(&[u8], &[u8])) -> Outcome {
-    let forward = Direction::Forward;
+/// Walks the fields that have not expired.
+pub fn each_field(work: &Work<'_>, db: &Db, id: u64, mut visit: impl FnMut(&[u8], &[u8])) -> Outcome {
+    let (forward, now_ms) = (Direction::Forward, work.now_ms);
     work.scan(db, Part::Hash, IndexId::PRIMARY, id, forward, |layout, row, _| {
-        visit(field_in(layout, row), value_in(layout, row));
+        if is_live(layout, row, now_ms) {
+            visit(field_in(layout, row), value_in(layout, row));
+        }
         Ok(ControlFlow::Continue(()))
     })
 }
@@ -85,7 +159,7 @@ fn set_pairs(call: &mut Call, command: &str) -> Outcome<i64> {
         return Err(wrong_number_of_arguments(command));
     }
     let db = call.db.clone();
-    let mut hash = call.work.collection_to_fill(&db, key, Kind::Hash)?;
+    let mut hash = call.hash_to_fill(key)?;
     let mut added = 0;
     for pair in pairs.chunks(2) {
         governor::tick()?;
@@ -99,7 +173,7 @@ fn set_pairs(call: &mut Call, command: &str) -> Outcome<i64> {
 pub fn hsetnx(call: &mut Call) -> Outcome {
     let (key, field, value) = (call.arg(1), call.arg(2), call.arg(3));
     let db = call.db.clone();
-    let mut hash = call.work.collection_to_fill(&db, key, Kind::Hash)?;
+    let mut hash = call.hash_to_fill(key)?;
     let is_free = call.field(hash.id, field, |_| ()).is_none();
     if is_free {
         call.put_field(&mut hash, field, value)?;
@@ -140,24 +214,8 @@ pub fn hmget(call: &mut Call) -> Outcome {
 }
 
 pub fn hdel(call: &mut Call) -> Outcome {
-    let key = call.arg(1);
-    let db = call.db.clone();
-    let mut removed = 0;
-    if let Some(mut hash) = call.hash(key)? {
-        for &field in &call.args[2..] {
-            governor::tick()?;
-            let field = Member::new(field);
-            let place = [ValueRef::UInt(hash.id), ValueRef::Bytes(field.indexed())];
-            removed += u64::from(call.work.remove_element(&db, Part::Hash, place)?);
-        }
-        if removed > 0 {
-            hash.len -= removed;
-            call.note(Class::Hash, "hdel", key);
-            call.work.save(&db, key, Kind::Hash, &hash)?;
-        }
-    }
-    call.reply.integer(removed as i64);
-    Ok(())
+    let hash = call.hash_to_change(call.args[1])?;
+    remove_members(call, Kind::Hash, hash, (Class::Hash, "hdel"))
 }
 
 pub fn hlen(call: &mut Call) -> Outcome {
@@ -222,14 +280,17 @@ fn one_side(call: &mut Call, side: for<'r> fn(&'r [u8], &'r [u8]) -> &'r [u8]) -
 pub fn hincrby(call: &mut Call) -> Outcome {
     let (key, field, by) = (call.arg(1), call.arg(2), call.integer(3)?);
     let db = call.db.clone();
-    let mut hash = call.work.collection_to_fill(&db, key, Kind::Hash)?;
-    let value = match call.field(hash.id, field, parse_i64) {
-        None => 0,
-        Some(value) => value.ok_or_else(|| Failure::reply("ERR hash value is not an integer"))?,
+    let mut hash = call.hash_to_fill(key)?;
+    let (value, expires_at) = match call.field_and_expiry(hash.id, field, |value, at| (parse_i64(value), at)) {
+        None => (0, None),
+        Some((value, at)) => (
+            value.ok_or_else(|| Failure::reply("ERR hash value is not an integer"))?,
+            at,
+        ),
     };
     let sum = value.checked_add(by);
     let sum = sum.ok_or_else(|| Failure::reply("ERR increment or decrement would overflow"))?;
-    call.put_field(&mut hash, field, sum.to_string().as_bytes())?;
+    call.put_field_until(&mut hash, field, sum.to_string().as_bytes(), expires_at)?;
     call.work.save(&db, key, Kind::Hash, &hash)?;
     call.note(Class::Hash, "hincrby", key);
     call.reply.integer(sum);
@@ -237,18 +298,19 @@ pub fn hincrby(call: &mut Call) -> Outcome {
 }
 
 pub fn hincrbyfloat(call: &mut Call) -> Outcome {
-    let (key, field, by) = (call.arg(1), call.arg(2), call.float(3)?);
-    if !by.is_finite() {
-        return Err(Failure::reply("ERR value is NaN or Infinity"));
+    let (key, field, by) = (call.arg(1), call.arg(2), call.arg(3));
+    if Extended::parse(by).is_none() {
+        return Err(Failure::reply(match parse_wide(by) {
+            None => "ERR value is not a valid float",
+            Some(_) => "ERR value is NaN or Infinity",
+        }));
     }
     let db = call.db.clone();
-    let mut hash = call.work.collection_to_fill(&db, key, Kind::Hash)?;
-    let value = match call.field(hash.id, field, parse_f64) {
-        None => 0.0,
-        Some(value) => value.ok_or_else(|| Failure::reply("ERR hash value is not a float"))?,
-    };
-    let text = float_text(finite_sum(value, by)?);
-    call.put_field(&mut hash, field, &text)?;
+    let mut hash = call.hash_to_fill(key)?;
+    let found = call.field_and_expiry(hash.id, field, |value, at| (value.to_vec(), at));
+    let (value, expires_at) = found.map_or((None, None), |(value, at)| (Some(value), at));
+    let text = float_sum(value.as_deref(), by, "ERR hash value is not a float")?;
+    call.put_field_until(&mut hash, field, &text, expires_at)?;
     call.work.save(&db, key, Kind::Hash, &hash)?;
     call.note(Class::Hash, "hincrbyfloat", key);
     call.reply.bulk(&text);
@@ -263,7 +325,7 @@ pub fn hrandfield(call: &mut Call) -> Outcome {
     };
     let count = match call.args.len() {
         2 => None,
-        _ => Some(call.integer(2)?),
+        _ => Some(count_of(call.args[2])?),
     };
     if count.is_some_and(|count| with_values && !(-(i64::MAX / 2)..=i64::MAX / 2).contains(&count)) {
         return Err(crate::failure::out_of_range());

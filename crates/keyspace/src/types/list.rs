@@ -6,15 +6,15 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use redis_wire::number::{parse_f64, parse_i64};
+use redis_wire::number::{parse_i64, parse_wide};
 use store::Direction;
 use types::{IndexId, ValueRef};
 
 use crate::call::{Call, is_word};
-use crate::failure::{Failure, InVain, Outcome, Wanted, no_such_key, syntax};
+use crate::failure::{Failure, InVain, Outcome, Turn, Wanted, no_such_key, syntax};
 use crate::head::Kind;
 use crate::tables::{Db, Part};
-use crate::types::generic::counted_keys;
+use crate::types::generic::Several;
 use crate::work::{Class, Collection, Work};
 
 const VALUE: usize = 2;
@@ -177,6 +177,34 @@ impl Call<'_, '_> {
     }
 }
 
+/// All elements of a list.
+pub fn values_of(call: &Call, key: &[u8]) -> Outcome<Vec<Vec<u8>>> {
+    match call.list(key)? {
+        Some(list) => list.values(call.work, &call.db, 0, list.len() - 1),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Makes a key the list of these values.
+pub fn store(call: &mut Call, key: &[u8], values: &[Vec<u8>], event: &'static str) -> Outcome {
+    let db = call.db.clone();
+    let existed = call.work.remove(&db, key)?;
+    if values.is_empty() {
+        if existed {
+            call.note(Class::Generic, "del", key);
+        }
+        return Ok(());
+    }
+    let mut list = List::of(call.work.collection_to_fill(&db, key, Kind::List)?);
+    for value in values {
+        governor::tick()?;
+        list.push(call.work, &db, End::Right, value)?;
+    }
+    list.save(call.work, &db, key)?;
+    call.note(Class::List, event, key);
+    Ok(())
+}
+
 fn push(call: &mut Call, end: End, only_existing: bool) -> Outcome {
     let key = call.arg(1);
     let db = call.db.clone();
@@ -279,9 +307,12 @@ pub fn llen(call: &mut Call) -> Outcome {
 }
 
 pub fn lindex(call: &mut Call) -> Outcome {
-    let list = call.list(call.args[1])?;
+    let Some(list) = call.list(call.args[1])? else {
+        call.reply.null();
+        return Ok(());
+    };
     let index = call.integer(2)?;
-    let found = list.and_then(|list| list.get(call.work, &call.db, list.position(index)?));
+    let found = Some(list).and_then(|list| list.get(call.work, &call.db, list.position(index)?));
     match found {
         Some(value) => call.reply.bulk(&value),
         None => call.reply.null(),
@@ -455,17 +486,12 @@ pub fn lpos(call: &mut Call) -> Outcome {
                 }
             }
             option if is_word(option, "COUNT") => {
-                let wanted = options.integer()?;
-                if wanted < 0 {
-                    return Err(Failure::reply("ERR COUNT can't be negative"));
-                }
-                count = Some(wanted);
+                let wanted = parse_i64(options.value()?).filter(|&wanted| wanted >= 0);
+                count = Some(wanted.ok_or_else(|| Failure::reply("ERR COUNT can't be negative"))?);
             }
             option if is_word(option, "MAXLEN") => {
-                most = options.integer()?;
-                if most < 0 {
-                    return Err(Failure::reply("ERR MAXLEN can't be negative"));
-                }
+                let wanted = parse_i64(options.value()?).filter(|&wanted| wanted >= 0);
+                most = wanted.ok_or_else(|| Failure::reply("ERR MAXLEN can't be negative"))?;
             }
             _ => return Err(syntax()),
         }
@@ -557,7 +583,7 @@ fn move_one(call: &mut Call, from: End, to: End) -> Outcome<Option<Vec<u8>>> {
 
 /// How long a blocking command waits.
 pub fn timeout(arg: &[u8]) -> Outcome<Option<Duration>> {
-    let seconds = parse_f64(arg).ok_or_else(|| Failure::reply("ERR timeout is not a float or out of range"))?;
+    let seconds = parse_wide(arg).ok_or_else(|| Failure::reply("ERR timeout is not a float or out of range"))?;
     match seconds {
         seconds if seconds < 0.0 => Err(Failure::reply("ERR timeout is negative")),
         0.0 => Ok(None),
@@ -567,17 +593,18 @@ pub fn timeout(arg: &[u8]) -> Outcome<Option<Duration>> {
     }
 }
 
-/// Nothing is there: waits where that may be, else answers at once.
-pub fn block(call: &mut Call, keys: &[&[u8]], timeout: Option<Duration>, in_vain: InVain) -> Outcome {
+/// Nothing is there: waits where that may be, to answer with a list of nothing in the end; else answers at once.
+pub fn block(call: &mut Call, keys: &[&[u8]], timeout: Option<Duration>, at_once: InVain) -> Outcome {
     if call.may_block {
         return Err(Failure::Blocks(Wanted {
             keys: keys.iter().map(|key| key.to_vec()).collect(),
             timeout,
-            in_vain,
+            in_vain: InVain::NullArray,
             fixed: Vec::new(),
+            turn: Turn::First,
         }));
     }
-    match in_vain {
+    match at_once {
         InVain::Null => call.reply.null(),
         InVain::NullArray => call.reply.null_array(),
     }
@@ -631,42 +658,26 @@ pub fn brpoplpush(call: &mut Call) -> Outcome {
 }
 
 pub fn lmpop(call: &mut Call) -> Outcome {
-    match pop_from_several(call, 1)? {
-        true => Ok(()),
-        false => {
-            call.reply.null_array();
-            Ok(())
-        }
+    let several = Several::read(call, 1, End::of)?;
+    if !pop_from_several(call, &several)? {
+        call.reply.null_array();
     }
+    Ok(())
 }
 
 pub fn blmpop(call: &mut Call) -> Outcome {
+    let several = Several::read(call, 2, End::of)?;
     let timeout = timeout(call.arg(1))?;
-    if pop_from_several(call, 2)? {
-        return Ok(());
+    match pop_from_several(call, &several)? {
+        true => Ok(()),
+        false => block(call, several.keys, timeout, InVain::NullArray),
     }
-    let (keys, _) = counted_keys(call, 2)?;
-    block(call, keys, timeout, InVain::NullArray)
 }
 
-fn pop_from_several(call: &mut Call, at: usize) -> Outcome<bool> {
-    let (keys, rest) = counted_keys(call, at).map_err(|failure| match &failure {
-        Failure::Reply(text) if text.contains("greater than number of args") => syntax(),
-        _ => failure,
-    })?;
-    let (&end, rest) = rest.split_first().ok_or_else(syntax)?;
-    let end = End::of(end)?;
-    let count = match rest {
-        [] => 1,
-        [option, count] if is_word(option, "COUNT") => {
-            let count = parse_i64(count).filter(|&count| count > 0);
-            count.ok_or_else(|| Failure::reply("ERR count should be greater than 0"))?
-        }
-        _ => return Err(syntax()),
-    };
-    for &key in keys {
+fn pop_from_several(call: &mut Call, several: &Several<'_, End>) -> Outcome<bool> {
+    for &key in several.keys {
         if let Some(mut list) = call.list(key)? {
-            let values = take(call, &mut list, key, end, count)?;
+            let values = take(call, &mut list, key, several.end, several.count)?;
             call.reply.array(2);
             call.reply.bulk(key);
             call.reply.array(values.len());

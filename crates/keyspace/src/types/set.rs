@@ -7,10 +7,11 @@ use store::Direction;
 use types::{IndexId, RowLayout, ValueRef};
 
 use crate::call::{Call, is_word};
-use crate::chance::choose;
+use crate::chance::{choose, count_of};
 use crate::failure::{Failure, Outcome, syntax};
 use crate::head::Kind;
 use crate::tables::{Db, Member, Part};
+use crate::types::generic::{counted_keys, remove_members, too_few_keys};
 use crate::work::{Class, Collection, Work};
 
 const MEMBER: usize = 1;
@@ -50,14 +51,6 @@ pub fn add(work: &mut Work<'_>, db: &Db, set: &mut Collection, member: &[u8]) ->
     Ok(true)
 }
 
-fn remove(work: &mut Work<'_>, db: &Db, set: &mut Collection, member: &[u8]) -> Outcome<bool> {
-    let member = Member::new(member);
-    let key = [ValueRef::UInt(set.id), ValueRef::Bytes(member.indexed())];
-    let removed = work.remove_element(db, Part::Set, key)?;
-    set.len -= u64::from(removed);
-    Ok(removed)
-}
-
 impl Call<'_, '_> {
     fn set(&self, key: &[u8]) -> Outcome<Option<Collection>> {
         self.work.collection(&self.db, key, Kind::Set)
@@ -93,34 +86,24 @@ pub fn sadd(call: &mut Call) -> Outcome {
 }
 
 pub fn srem(call: &mut Call) -> Outcome {
-    let key = call.arg(1);
-    let db = call.db.clone();
-    let mut removed = 0;
-    if let Some(mut set) = call.set(key)? {
-        for &member in &call.args[2..] {
-            governor::tick()?;
-            removed += i64::from(remove(call.work, &db, &mut set, member)?);
-        }
-        if removed > 0 {
-            call.note(Class::Set, "srem", key);
-            call.work.save(&db, key, Kind::Set, &set)?;
-        }
-    }
-    call.reply.integer(removed);
-    Ok(())
+    let set = call.set(call.args[1])?;
+    remove_members(call, Kind::Set, set, (Class::Set, "srem"))
 }
 
 pub fn smove(call: &mut Call) -> Outcome {
     let (from, to, member) = (call.arg(1), call.arg(2), call.arg(3));
     let db = call.db.clone();
-    let source = call.set(from)?;
+    let Some(source) = call.set(from)? else {
+        call.reply.integer(0);
+        return Ok(());
+    };
     let target = call.set(to)?;
-    let Some(mut source) = source.filter(|set| has(call.work, &db, set.id, member)) else {
+    let Some(mut source) = Some(source).filter(|set| has(call.work, &db, set.id, member)) else {
         call.reply.integer(0);
         return Ok(());
     };
     if from != to {
-        remove(call.work, &db, &mut source, member)?;
+        call.work.remove_member(&db, Kind::Set, &mut source, member)?;
         call.note(Class::Set, "srem", from);
         call.work.save(&db, from, Kind::Set, &source)?;
         let mut target = match target {
@@ -178,7 +161,7 @@ pub fn smembers(call: &mut Call) -> Outcome {
 pub fn srandmember(call: &mut Call) -> Outcome {
     let count = match call.args.len() {
         2 => None,
-        3 => Some(call.integer(2)?),
+        3 => Some(count_of(call.args[2])?),
         _ => return Err(syntax()),
     };
     let set = call.set(call.args[1])?;
@@ -205,8 +188,8 @@ pub fn spop(call: &mut Call) -> Outcome {
     let key = call.arg(1);
     let count = match call.args.len() {
         2 => None,
-        3 => match call.integer(2)? {
-            count if count >= 0 => Some(count),
+        3 => match redis_wire::number::parse_i64(call.args[2]) {
+            Some(count) if count >= 0 => Some(count),
             _ => return Err(Failure::reply("ERR value is out of range, must be positive")),
         },
         _ => return Err(syntax()),
@@ -231,7 +214,7 @@ pub fn spop(call: &mut Call) -> Outcome {
     for &at in &chosen {
         governor::tick()?;
         call.reply.bulk(&members[at]);
-        remove(call.work, &db, &mut set, &members[at])?;
+        call.work.remove_member(&db, Kind::Set, &mut set, &members[at])?;
     }
     if !chosen.is_empty() {
         call.note(Class::Set, "spop", key);
@@ -345,7 +328,7 @@ pub fn sdiffstore(call: &mut Call) -> Outcome {
 }
 
 pub fn sintercard(call: &mut Call) -> Outcome {
-    let (keys, rest) = crate::types::generic::counted_keys(call, 1)?;
+    let (keys, rest) = counted_keys(call, 1, too_few_keys)?;
     let limit = match rest {
         [] => 0,
         [option, limit] if is_word(option, "LIMIT") => {

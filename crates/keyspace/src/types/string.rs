@@ -1,15 +1,16 @@
 //! Strings: a value in the key's row.
 
-use redis_wire::number::{parse_f64, parse_i64, write_f64};
+use redis_wire::extended::Extended;
+use redis_wire::number::{parse_i64, parse_wide};
 
 use crate::call::{Call, is_word};
 use crate::expiry::{self, Unit};
-use crate::failure::{Failure, Outcome, not_float, not_integer, syntax, wrong_type};
+use crate::failure::{Failure, Outcome, not_integer, syntax, wrong_type};
 use crate::head::{HeadRef, Kind};
 use crate::work::Class;
 
 /// The longest string (`proto-max-bulk-len`).
-const STRING_MAX: usize = 512 << 20;
+pub const STRING_MAX: usize = 512 << 20;
 
 impl Call<'_, '_> {
     /// A string's value; none for a key that is not there.
@@ -97,7 +98,11 @@ fn set_options(call: &Call, from: usize, is_set: bool) -> Outcome<SetOptions> {
         }
     }
     if let Some((unit, value)) = expiry {
-        found.expires_at = Some(expiry::positive(value, unit, call.work.now_ms, command)?);
+        // GETEX has nothing to say of a key that is not there.
+        let is_wanted = is_set || call.work.kind(&call.db, call.args[1]).is_some();
+        if is_wanted {
+            found.expires_at = Some(expiry::positive(value, unit, call.work.now_ms, command)?);
+        }
     }
     Ok(found)
 }
@@ -391,42 +396,25 @@ fn add(call: &mut Call, by: i64, event: &'static str) -> Outcome {
 
 pub fn incrbyfloat(call: &mut Call) -> Outcome {
     let key = call.arg(1);
-    let value = match call.with_string(key, parse_f64)? {
-        None => 0.0,
-        Some(value) => value.ok_or_else(not_float)?,
-    };
-    let by = call.float(2)?;
-    let sum = finite_sum(value, by)?;
-    let text = float_text(sum);
+    let value = call.with_string(key, <[u8]>::to_vec)?;
+    let text = float_sum(value.as_deref(), call.arg(2), "ERR value is not a valid float")?;
     call.change_string(key, &text)?;
     call.note(Class::String, "incrbyfloat", key);
     call.reply.bulk(&text);
     Ok(())
 }
 
-pub fn finite_sum(value: f64, by: f64) -> Outcome<f64> {
-    let sum = value + by;
-    match sum.is_finite() {
-        true => Ok(sum),
-        false => Err(Failure::reply("ERR increment would produce NaN or Infinity")),
-    }
-}
-
-/// A sum as text: 17 digits behind the point at most, without an exponent and without zeros at the end.
-pub fn float_text(value: f64) -> Vec<u8> {
-    let mut text = Vec::new();
-    write_f64(value, &mut text);
-    match text.contains(&b'e') {
-        false => text,
-        true => {
-            let long = format!("{value:.17}");
-            let short = long.trim_end_matches('0').trim_end_matches('.');
-            match short {
-                "-0" | "" => b"0".to_vec(),
-                short => short.as_bytes().to_vec(),
-            }
-        }
-    }
+/// What a value, 0 if there is none, and an increment make, as text.
+pub fn float_sum(value: Option<&[u8]>, by: &[u8], not_a_number: &'static str) -> Outcome<Vec<u8>> {
+    let infinite = || Failure::reply("ERR increment would produce NaN or Infinity");
+    let number = |text: &[u8], wrong: &'static str| match Extended::parse(text) {
+        Some(number) => Ok(number),
+        None if parse_wide(text).is_some_and(f64::is_infinite) => Err(infinite()),
+        None => Err(Failure::reply(wrong)),
+    };
+    let value = number(value.unwrap_or(b"0"), not_a_number)?;
+    let by = number(by, "ERR value is not a valid float")?;
+    Ok(value.plus(&by).text().into_bytes())
 }
 
 pub fn lcs(call: &mut Call) -> Outcome {
@@ -492,8 +480,12 @@ struct Place {
 /// The longest common subsequence, as pieces from the beginning on.
 fn common(a: &[u8], b: &[u8]) -> Outcome<Vec<Place>> {
     let width = b.len() + 1;
-    let cells = (a.len() + 1).checked_mul(width).filter(|&cells| cells <= 1 << 30);
-    let cells = cells.ok_or_else(|| Failure::reply("ERR String too long for LCS"))?;
+    let cells = (a.len() + 1)
+        .checked_mul(width)
+        .filter(|&cells| cells <= STRING_MAX / size_of::<u32>());
+    let cells = cells.ok_or_else(|| {
+        Failure::reply("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")
+    })?;
     let mut longest: Vec<u32> = Vec::new();
     governor::ensure(cells * size_of::<u32>())?;
     longest.resize(cells, 0);

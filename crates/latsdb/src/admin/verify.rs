@@ -45,7 +45,8 @@ pub fn verify(dir: &Path) -> Report {
         return report;
     }
     let catalog = schema.catalog();
-    let verified = sql::verify::verify(shard.store(), &catalog);
+    let now = i64::try_from(shard.wall().as_micros()).unwrap_or(i64::MAX);
+    let verified = sql::verify::verify(shard.store(), &catalog, now);
     report.summary = format!(
         "{} tables, {} rows, log entry {applied}",
         catalog.tables().count(),

@@ -3,19 +3,6 @@
 use types::{Date, DateTime};
 
 const MS_DIGITS: u8 = 3;
-const EPOCH: DateTime = DateTime {
-    date: Date {
-        year: 1970,
-        month: 1,
-        day: 1,
-    },
-    hour: 0,
-    minute: 0,
-    second: 0,
-    fsp: MS_DIGITS,
-    micros: 0,
-};
-
 /// Milliseconds since 1970. `None`: it is no such moment, or none since then.
 pub fn parse(text: &str) -> Option<u64> {
     let text = text.trim().trim_end_matches('Z');
@@ -57,14 +44,18 @@ pub fn parse(text: &str) -> Option<u64> {
         fsp: MS_DIGITS,
         micros: ms * 1000,
     };
-    let micros = date.is_real().then(|| moment.micros_since(EPOCH))?;
+    let micros = date.is_real().then(|| moment.micros_since(DateTime::EPOCH))?;
     u64::try_from(micros / 1000).ok()
 }
 
 pub fn show(ms: u64) -> String {
     let micros = i64::try_from(ms).ok().and_then(|ms| ms.checked_mul(1000));
-    match micros.and_then(|micros| EPOCH.add_micros(micros)) {
-        Some(moment) => moment.to_string(),
+    match micros.and_then(|micros| DateTime::EPOCH.add_micros(micros)) {
+        Some(moment) => DateTime {
+            fsp: MS_DIGITS,
+            ..moment
+        }
+        .to_string(),
         None => format!("{ms} ms after 1970"),
     }
 }

@@ -57,6 +57,7 @@ pub struct Running {
     pub child: Child,
     /// Of a witness: none.
     pub mysql: String,
+    pub redis: String,
     pub http: String,
 }
 
@@ -71,8 +72,11 @@ impl Running {
 
     /// With variables of the environment.
     pub fn start_in(data: &Path, flags: &[&str], variables: &[(&str, &str)]) -> Self {
-        let addresses = ["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"];
-        let mut child = latsdb(&[&addresses, flags].concat(), data)
+        let mut addresses = vec!["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"];
+        if !flags.contains(&"--witness") {
+            addresses.extend(["--redis-addr", "127.0.0.1:0"]);
+        }
+        let mut child = latsdb(&[addresses.as_slice(), flags].concat(), data)
             .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
@@ -92,8 +96,17 @@ impl Running {
             true => String::new(),
             false => address("MySQL"),
         };
+        let redis = match flags.contains(&"--witness") {
+            true => String::new(),
+            false => address("Redis"),
+        };
         let http = address("HTTP");
-        Self { child, mysql, http }
+        Self {
+            child,
+            mysql,
+            redis,
+            http,
+        }
     }
 
     pub fn get(&self, path: &str) -> String {

@@ -205,6 +205,8 @@ pub enum AlterAction {
     OrderBy(Vec<OrderItem>),
     /// One table option; several in a row are several actions.
     Option(TableOption),
+    /// `REMOVE TTL`
+    RemoveTtl,
     /// `SECONDARY_LOAD`
     SecondaryLoad,
     /// `SECONDARY_UNLOAD`

@@ -474,6 +474,17 @@ pub enum IntervalUnit {
     YearMonth,
 }
 
+impl IntervalUnit {
+    /// Whether its amount is one number.
+    pub fn is_simple(self) -> bool {
+        use IntervalUnit::*;
+        matches!(
+            self,
+            Microsecond | Second | Minute | Hour | Day | Week | Month | Quarter | Year
+        )
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DateOp {
     Add,

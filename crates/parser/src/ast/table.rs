@@ -1,6 +1,6 @@
 //! What a table is made of: columns, keys, options, partitions. Shared by CREATE TABLE and ALTER TABLE.
 
-use super::{DataType, Expr, Ident, Literal, TableName};
+use super::{DataType, Expr, Ident, IntervalUnit, Literal, TableName};
 
 /// `name type attributes`. Attributes are folded into fields, so their order in the text is not kept; the last of
 /// several contradicting ones wins, as in MySQL. `SERIAL` is `BIGINT UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE`.
@@ -236,6 +236,18 @@ pub enum TableOption {
     AutoextendSize(u64),
     TableChecksum(bool),
     Union(Vec<TableName>),
+    Ttl(Ttl),
+    /// `TTL_ENABLE = 'ON'|'OFF'`
+    TtlEnable(bool),
+    /// `TTL_JOB_INTERVAL = '24h'`
+    TtlJobInterval(Box<str>),
+}
+
+/// `TTL = column [+ INTERVAL count unit]`: when rows expire. Not of MySQL; the form is TiDB's, which needs the interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ttl {
+    pub column: Ident,
+    pub interval: Option<(u64, IntervalUnit)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

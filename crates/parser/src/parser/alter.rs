@@ -71,8 +71,16 @@ impl Parser<'_> {
 
     /// Reads one clause into `actions`; false if none begins here.
     fn alter_action(&mut self, actions: &mut Vec<AlterAction>) -> PResult<bool> {
+        if self.at(Kw::REMOVE) && self.peek() == Tok::Ident {
+            self.bump();
+            if !self.eat_word("TTL") {
+                return Err(self.unexpected());
+            }
+            actions.push(AlterAction::RemoveTtl);
+            return Ok(true);
+        }
         let Tok::Kw(keyword) = self.tok.kind else {
-            return Ok(false);
+            return self.alter_options(actions);
         };
         let action = match keyword {
             Kw::ADD => {
@@ -152,17 +160,19 @@ impl Parser<'_> {
                 self.bump();
                 AlterAction::SecondaryUnload
             }
-            _ => {
-                // Several options may follow without commas.
-                let before = actions.len();
-                while let Some(option) = self.opt_table_option()? {
-                    actions.push(AlterAction::Option(option));
-                }
-                return Ok(actions.len() > before);
-            }
+            _ => return self.alter_options(actions),
         };
         actions.push(action);
         Ok(true)
+    }
+
+    /// Several options may follow without commas; false if none begins here.
+    fn alter_options(&mut self, actions: &mut Vec<AlterAction>) -> PResult<bool> {
+        let before = actions.len();
+        while let Some(option) = self.opt_table_option()? {
+            actions.push(AlterAction::Option(option));
+        }
+        Ok(actions.len() > before)
     }
 
     fn alter_add(&mut self, actions: &mut Vec<AlterAction>) -> PResult<()> {

@@ -23,7 +23,7 @@ impl Parser<'_> {
 
     pub(super) fn opt_table_option(&mut self) -> PResult<Option<TableOption>> {
         let Tok::Kw(keyword) = self.tok.kind else {
-            return Ok(None);
+            return self.opt_ttl_option();
         };
         let option = match keyword {
             Kw::DEFAULT => {
@@ -62,6 +62,42 @@ impl Parser<'_> {
             _ => return self.opt_assigned_option(keyword),
         };
         Ok(Some(option))
+    }
+
+    /// `TTL [=] column [+ INTERVAL count unit]` and what goes with it. These words are no keywords of MySQL's.
+    fn opt_ttl_option(&mut self) -> PResult<Option<TableOption>> {
+        if self.eat_word("TTL") {
+            self.opt_eq();
+            let column = self.ident()?;
+            let interval = match self.eat_tok(Tok::Plus) {
+                false => None,
+                true => {
+                    self.expect(Kw::INTERVAL)?;
+                    let count = self.unsigned()?;
+                    let token = self.tok;
+                    let unit = self.interval_unit()?;
+                    if !unit.is_simple() {
+                        return Err(self.unexpected_at(token));
+                    }
+                    Some((count, unit))
+                }
+            };
+            return Ok(Some(TableOption::Ttl(Ttl { column, interval })));
+        }
+        if self.eat_word("TTL_ENABLE") {
+            self.opt_eq();
+            let token = self.tok;
+            return match &*self.text()?.to_ascii_uppercase() {
+                "ON" => Ok(Some(TableOption::TtlEnable(true))),
+                "OFF" => Ok(Some(TableOption::TtlEnable(false))),
+                _ => Err(self.unexpected_at(token)),
+            };
+        }
+        if self.eat_word("TTL_JOB_INTERVAL") {
+            self.opt_eq();
+            return Ok(Some(TableOption::TtlJobInterval(self.text()?)));
+        }
+        Ok(None)
     }
 
     /// Options of the form `NAME [=] value`.

@@ -208,6 +208,7 @@ impl Printer {
                 self.list(items, Self::order_item);
             }
             AlterAction::Option(option) => self.table_option(option),
+            AlterAction::RemoveTtl => self.text("REMOVE TTL"),
             AlterAction::SecondaryLoad => self.text("SECONDARY_LOAD"),
             AlterAction::SecondaryUnload => self.text("SECONDARY_UNLOAD"),
             AlterAction::PartitionBy(partitioning) => self.partition_by(partitioning),

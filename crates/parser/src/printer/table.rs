@@ -312,6 +312,19 @@ impl Printer {
                 self.text("UNION = ");
                 self.paren_list(tables, Self::table_name);
             }
+            TableOption::Ttl(ttl) => {
+                self.named("TTL = ", &ttl.column);
+                if let Some((count, unit)) = ttl.interval {
+                    self.numbered(" + INTERVAL ", count);
+                    self.text(" ");
+                    self.text(super::expr::unit(unit));
+                }
+            }
+            TableOption::TtlEnable(on) => self.text(match on {
+                true => "TTL_ENABLE = 'ON'",
+                false => "TTL_ENABLE = 'OFF'",
+            }),
+            TableOption::TtlJobInterval(text) => self.quoted("TTL_JOB_INTERVAL = ", text),
         }
     }
 

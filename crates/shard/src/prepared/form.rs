@@ -320,6 +320,7 @@ fn spec_of(table: TableId) -> TableSpec {
     };
     TableSpec {
         generations: None,
+        expiry: None,
         id: table,
         columns,
         primary: Some(key),

@@ -37,6 +37,7 @@ impl Accounts {
         let primary = Some(vec![KeyColumn::ascending(0)]);
         let spec = TableSpec {
             generations: None,
+            expiry: None,
             id: ACCOUNTS,
             columns,
             primary,

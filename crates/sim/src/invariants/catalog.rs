@@ -62,7 +62,7 @@ impl Catalogs {
                 format_args!("at commit {at} the catalog of node {node} cannot be read: {error}"),
             ),
         }
-        if let Some(problem) = sql::verify::verify(store, &catalog).problems.first() {
+        if let Some(problem) = sql::verify::verify(store, &catalog, 0).problems.first() {
             report.violation("catalog", format_args!("at commit {at} on node {node}: {problem}"));
         }
         self.look_at_tables(node, at, store, &catalog, report);

@@ -73,12 +73,7 @@ fn shifted(parsed: ParsedDateTime, ctx: &EvalContext<'_>) -> Option<DateTime> {
         return Some(parsed.value);
     };
     let utc = parsed.value.add_micros(-i64::from(offset) * 1_000_000)?;
-    let epoch = DateTime::from(Date {
-        year: 1970,
-        month: 1,
-        day: 1,
-    });
-    let micros = utc.micros_since(epoch);
+    let micros = utc.micros_since(DateTime::EPOCH);
     Some(ctx.settings.time_zone.to_local(UnixTime {
         micros,
         fsp: parsed.value.fsp,

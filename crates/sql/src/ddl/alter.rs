@@ -21,7 +21,7 @@ use self::rows::Copy;
 pub(super) use self::rows::index_error;
 use super::functional_keys::unused_hidden;
 use super::online::{self, OnlineChange, Rows, Way, Wishes};
-use super::{ObjectLocks, SchemaChange, TableBuilder};
+use super::{ObjectLocks, SchemaChange, TableBuilder, ttl};
 use crate::engine::Engine;
 use crate::expr::context::Strictness;
 use crate::expr::{Settings, StatementContext};
@@ -124,6 +124,7 @@ impl Session {
         }
         dependents::drop_lonely_checks(&mut def, &alter.actions, &altered.sources)?;
         dependents::check(&table.def, &def, &alter.actions, &altered.sources)?;
+        ttl::check_column_stays(&table.def, &def, &alter.actions, &altered.sources)?;
         self.check_expressions(&mut def, host)?;
         Ok(Outcome {
             def,
@@ -187,6 +188,7 @@ impl Session {
                 change.check_place(&table.def, &def)?;
                 let mut def = def.clone();
                 change.alter_foreign_keys(&table.def, &mut def, &sources, way)?;
+                let expiry_changes = ttl::changes(&table.def, &def, &sources);
                 let prepared = if rows_of == Rows::Copied {
                     let copy;
                     (copy, warnings) = with_conversions(&engine, &settings, |ctx| {
@@ -197,6 +199,7 @@ impl Session {
                     let there = table.rows.estimated_rows();
                     let altered = Arc::new(Table::new(Arc::new(def), table.rows.clone()));
                     change.alter_in_place(&table.def, &altered.def)?;
+                    change.end_expiry(&table.def, &altered.def, &sources);
                     if rows_of == Rows::ReadAnew {
                         let changed;
                         (changed, warnings) = with_conversions(&engine, &settings, |ctx| {
@@ -204,10 +207,14 @@ impl Session {
                         });
                         changed?;
                     }
+                    change.begin_expiry(&table.def, &altered.def, &sources);
                     let checked = change.check_new_keys(&table.def, &altered)?;
                     Prepared::InPlace(if adds_key { checked } else { there })
                 };
                 change.take_altered(table.id())?;
+                if matches!(prepared, Prepared::InPlace(_)) && expiry_changes {
+                    change.remove_expired(&table)?;
+                }
                 Ok(prepared)
             };
             let work = |change: &mut SchemaChange<'_>, prepared| {
@@ -425,6 +432,7 @@ impl Altered {
             // Rows are always in key order; the rest of what MySQL does is to copy them.
             AlterAction::OrderBy(_) => self.rebuild = true,
             AlterAction::Force => self.rebuild = true,
+            AlterAction::RemoveTtl => self.builder.def.ttl = None,
             AlterAction::Option(option) => {
                 let TableBuilder { def, lenience, .. } = &mut self.builder;
                 let options = super::table_options(std::slice::from_ref(option), &def.name, lenience)?;
@@ -433,6 +441,7 @@ impl Altered {
                     def.comment = options.comment;
                 }
                 def.kept_options.extend(options.kept);
+                options.ttl.apply_to(&mut def.ttl)?;
                 self.auto_increment = options.auto_increment.or(self.auto_increment);
             }
             AlterAction::PartitionBy(_) | AlterAction::RemovePartitioning | AlterAction::Partition(_) => {
@@ -513,9 +522,10 @@ impl Altered {
         }
     }
 
-    /// The foreign keys that stay name their columns anew, all at once.
+    /// The foreign keys that stay name their columns anew, all at once, and so does the rule by which rows expire.
     fn rename_in_foreign_keys(&mut self) {
         self.builder.rename_in_foreign_keys(&self.renamed);
+        ttl::rename(&mut self.builder.def, &self.renamed);
     }
 
     /// 1090 where no column is left, 1060 where two have one name.

@@ -35,6 +35,10 @@ impl Session {
         if def.indexes.iter().any(IndexDef::is_multi_valued) {
             self.check_level(Feature::MultiValued, "multi-valued indexes")?;
         }
+        if def.ttl.is_some() {
+            self.check_level(Feature::Expiry, "TTL")?;
+            super::ttl::check(def)?;
+        }
         self.with_context(host, Parameters::NONE, |_, ctx| {
             let ctx = ctx.eval();
             for at in 0..def.columns.len() {

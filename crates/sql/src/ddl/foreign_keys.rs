@@ -250,6 +250,10 @@ fn check_columns(def: &TableDef, key: &ForeignKeyDef) -> SqlResult<()> {
 
 /// Whether the parent has what the key refers to: 3734, 3780, 1822.
 fn check_parent_key(child: &TableDef, key: &ForeignKeyDef, parent: &TableDef) -> SqlResult<()> {
+    // A parent that expires would leave its children.
+    if parent.ttl.is_some() {
+        return Err(ErrorKind::TtlReferencedByForeignKey.into());
+    }
     let mut columns = Vec::with_capacity(key.columns.len());
     for (own, name) in key.columns.iter().zip(&key.parent_columns) {
         let missing = || SqlError::new(ErrorKind::FkNoColumnParent, &[name, &key.name, &parent.name]);

@@ -20,6 +20,7 @@ pub(crate) mod programs;
 mod table_def;
 mod temporary;
 mod triggers;
+mod ttl;
 pub(crate) mod views;
 
 use std::collections::HashSet;

@@ -19,6 +19,7 @@ use super::foreign_keys::has_written_key;
 use super::full_text;
 use super::functional_keys::FUNCTIONAL_INDEX;
 use super::lenient::Lenience;
+use super::ttl::TtlOptions;
 use crate::expr::sql_mode::SqlMode;
 use crate::names::{charset_by_name, collation_by_name};
 
@@ -37,6 +38,7 @@ pub struct TableOptions {
     pub comment: String,
     pub auto_increment: Option<u64>,
     pub kept: Vec<String>,
+    pub ttl: TtlOptions,
     /// What the definition gets less than it asks for.
     pub warnings: Warnings,
 }
@@ -96,6 +98,7 @@ pub(super) fn empty_table(
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         triggers: Vec::new(),
+        ttl: options.ttl.of_new_table()?,
         created_at: 0,
         visible_from: Timestamp::ZERO,
         next_index_id: 1,
@@ -143,6 +146,7 @@ pub fn table_options(written: &[TableOption], table: &str, lenience: &mut Lenien
                     .kept
                     .push(format!("ROW_FORMAT={}", format!("{format:?}").to_uppercase()));
             }
+            TableOption::Ttl(_) | TableOption::TtlEnable(_) => options.ttl.add(option)?,
             // Hints to storage engines that LatsDB does not have; they change no result.
             _ => {}
         }

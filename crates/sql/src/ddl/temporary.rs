@@ -143,7 +143,8 @@ impl Session {
         let collation = in_database.def.collation;
         let (def, auto_increment) = match &create.body {
             CreateTableBody::Like(other) => {
-                let def = definition_like(&self.table(other)?.def, &database, &name)?;
+                let mut def = definition_like(&self.table(other)?.def, &database, &name)?;
+                def.ttl = None;
                 (def, None)
             }
             CreateTableBody::Definition(definition) if definition.query.is_some() => {
@@ -214,6 +215,9 @@ impl Session {
     ) -> SqlResult<Arc<Table>> {
         if !def.foreign_keys.is_empty() {
             return Err(ErrorKind::CannotAddForeign.into());
+        }
+        if def.ttl.is_some() {
+            return Err(ErrorKind::TtlOnTemporaryTable.into());
         }
         full_text::check_temporary(&def)?;
         self.check_expressions(&mut def, host)?;

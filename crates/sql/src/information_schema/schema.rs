@@ -85,7 +85,7 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
                 Value::Null,
                 text(def.collation.name()),
                 Value::Null,
-                text(""),
+                text(create_options(def)),
                 text(&def.comment),
             ]);
         }
@@ -587,4 +587,15 @@ pub fn check_constraints(source: &Source<'_>) -> Vec<Vec<Value>> {
         }
     });
     rows
+}
+
+/// The options of a table that MySQL has not. Those that it has change nothing here.
+fn create_options(def: &TableDef) -> String {
+    match &def.ttl {
+        None => String::new(),
+        Some(ttl) => {
+            let rule = ttl.rule_text(&crate::show::create::name(&ttl.column));
+            format!("TTL={rule} TTL_ENABLE={}", ttl.enable_text())
+        }
+    }
 }

@@ -84,6 +84,12 @@ pub fn create_table(table: &TableDef, next_id: u64) -> String {
     if !table.comment.is_empty() {
         let _ = write!(text, " COMMENT={}", string(&table.comment));
     }
+    // Comments that MySQL skips, and that LatsDB and TiDB read.
+    if let Some(ttl) = &table.ttl {
+        let rule = ttl.rule_text(&name(&ttl.column));
+        let enable = ttl.enable_text();
+        let _ = write!(text, " /*T![ttl] TTL={rule} */ /*T![ttl] TTL_ENABLE='{enable}' */");
+    }
     text
 }
 

@@ -399,6 +399,7 @@ pub(super) const PRESENT: &[Variable] = &[
     variable("transaction_isolation", Both, ISOLATION, "REPEATABLE-READ"),
     variable("transaction_prealloc_size", Both, ANY, "4096"),
     variable("transaction_read_only", Both, Bool, "OFF"),
+    variable("ttl_job_enable", Global, Bool, "ON"),
     variable("tx_isolation", Both, ISOLATION, "REPEATABLE-READ"),
     variable("tx_read_only", Both, Bool, "OFF"),
     variable("unique_checks", Both, Bool, "ON"),

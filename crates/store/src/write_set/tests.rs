@@ -2,7 +2,7 @@ use super::*;
 use crate::spec::KeyColumn;
 use proptest::prelude::*;
 use types::row::generation::ColumnSource;
-use types::{CollationId, SqlType};
+use types::{CollationId, Expiry, SqlType};
 
 /// An operation that owns its bytes.
 #[derive(Debug, Clone)]
@@ -48,6 +48,7 @@ fn index() -> impl Strategy<Value = IndexSpec> {
 fn spec() -> impl Strategy<Value = TableSpec> {
     (any::<u32>(), prop::option::of(0u16..3), prop::option::of(index())).prop_map(|(id, primary, index)| TableSpec {
         generations: None,
+        expiry: None,
         id: TableId(id),
         columns: vec![
             SqlType::int(),
@@ -79,6 +80,10 @@ fn op() -> impl Strategy<Value = Owned> {
                 sources: vec![ColumnSource::Stored(1), ColumnSource::Added(value)],
             };
             Owned::Other(WriteOp::ChangeColumns { table, change: Box::new(change) })
+        }),
+        1 => (table(), prop::option::of((any::<u16>(), any::<u64>(), any::<u64>()))).prop_map(|(table, rule)| {
+            let expiry = rule.map(|(column, months, micros)| Expiry { column, months, micros });
+            Owned::Other(WriteOp::SetExpiry { table, expiry })
         }),
         1 => (table(), 1u16..9)
             .prop_map(|(table, index)| Owned::Other(WriteOp::DropIndex { table, index: IndexId(index) })),
@@ -123,7 +128,7 @@ proptest! {
             bytes[at] = byte;
         }
         if let Ok(read) = WriteOps::decode_all(&bytes)
-            && !read.iter().any(|op| matches!(op, WriteOp::CreateTable(_) | WriteOp::CreateIndex { .. } | WriteOp::ChangeColumns { .. }))
+            && !read.iter().any(|op| matches!(op, WriteOp::CreateTable(_) | WriteOp::CreateIndex { .. } | WriteOp::ChangeColumns { .. } | WriteOp::SetExpiry { .. }))
         {
             let mut again = WriteSet::new();
             read.iter().for_each(|op| again.push(op));

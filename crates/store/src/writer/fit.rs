@@ -123,6 +123,12 @@ impl Check<'_> {
                 let spec = self.table(*table)?.spec().with_columns(change);
                 self.redefine(spec.map_err(|what| ApplyError::BadTable(*table, what))?);
             }
+            WriteOp::SetExpiry { table, expiry } => {
+                let mut spec = self.table(*table)?.spec().clone();
+                spec.expiry = *expiry;
+                spec.check().map_err(|what| ApplyError::BadTable(*table, what))?;
+                self.redefine(spec);
+            }
         }
         Ok(())
     }

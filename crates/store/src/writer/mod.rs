@@ -37,7 +37,7 @@ use std::sync::atomic::Ordering;
 use table::TableWriter;
 use types::row::CorruptRow;
 use types::row::generation::ColumnChange;
-use types::{IndexId, TableId, Timestamp};
+use types::{Expiry, IndexId, TableId, Timestamp};
 
 /// Why a transaction of the log does not fit the rows. Nothing of it is applied, on every replica alike.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -219,6 +219,7 @@ impl Writer {
             WriteOp::CreateIndex { table, index } => self.create_index(ts, table, *index)?,
             WriteOp::DropIndex { table, index } => self.drop_index(table, index)?,
             WriteOp::ChangeColumns { table, change } => self.change_columns(ts, table, &change)?,
+            WriteOp::SetExpiry { table, expiry } => self.set_expiry(table, expiry)?,
         }
         Ok(())
     }
@@ -308,6 +309,18 @@ impl Writer {
         let new = old.with_columns(spec, ts);
         self.changing(id)?.set_indexes(&new.indexes);
         self.install_handle(new);
+        Ok(())
+    }
+
+    /// Readers with an older handle go by the rule that they know, until their transactions end.
+    fn set_expiry(&mut self, id: TableId, expiry: Option<Expiry>) -> Result<(), ApplyError> {
+        let old = self.table(id)?;
+        let mut spec = old.spec().clone();
+        spec.expiry = expiry;
+        spec.check().map_err(|what| ApplyError::BadTable(id, what))?;
+        self.changing(id)?;
+        let indexes = old.indexes.clone();
+        self.redefine(&old, spec, indexes);
         Ok(())
     }
 

@@ -65,7 +65,7 @@ fn a_prepared_index_that_is_not_taken_over_leaves_nothing() {
     assert_eq!(memory.used_by(MemoryUse::Indexes), before);
     let room = memory.limit() - memory.used() - 500;
     let taken = memory.reserve(MemoryUse::Queries, room).unwrap();
-    let refused = tested.store.prepare_index(&tested.table(), &index(3));
+    let refused = tested.store.prepare_index(&tested.table(), &index(3), 0);
     assert!(matches!(refused, Err(PrepareError::Memory(_))));
     drop((refused, taken));
     assert_eq!(memory.used_by(MemoryUse::Indexes), before);

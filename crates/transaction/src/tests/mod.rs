@@ -1,11 +1,13 @@
 //! Transactions over a store whose log is a counter.
 
 mod anomalies;
+mod expiry;
 mod local;
 mod model;
 mod writes;
 
 use super::*;
+use env::{Clock, ManualClock};
 use parking_lot::Mutex;
 use std::future::Future;
 use std::ops::ControlFlow;
@@ -26,6 +28,7 @@ struct Local {
     writer: Mutex<(Writer, Timestamp)>,
     /// How many superseded rows are collected after each commit.
     collects: Mutex<usize>,
+    clock: ManualClock,
 }
 
 impl Participant for Local {
@@ -43,6 +46,10 @@ impl Participant for Local {
 
     fn cluster(&self) -> u128 {
         1
+    }
+
+    fn wall(&self) -> std::time::Duration {
+        self.clock.wall()
     }
 
     fn nodes(&self) -> Vec<u32> {
@@ -100,6 +107,7 @@ fn spec() -> TableSpec {
     };
     TableSpec {
         generations: None,
+        expiry: None,
         id: TABLE,
         columns: vec![SqlType::int().not_null(), SqlType::int().not_null(), SqlType::int()],
         primary: Some(vec![KeyColumn::ascending(0)]),
@@ -126,6 +134,7 @@ impl Fixture {
             store: Arc::clone(&store),
             writer: Mutex::new((writer, Timestamp::ZERO)),
             collects: Mutex::new(1000),
+            clock: ManualClock::default(),
         });
         let mut set = WriteSet::new();
         set.create_table(&spec());

@@ -658,5 +658,11 @@ errors! {
     CharacterSetMismatch = 3995 "HY000" "Character set '%' cannot be used in conjunction with '%' in call to %.";
     CteRecursiveNotUnion = 4114 "HY000" "Recursive table reference in EXCEPT or INTERSECT operand is not allowed.";
     RollupTooLong = 6034 "HY000" "'ROLLUP' is supported with maximum % elements in the GROUP BY list";
+    /// These are TiDB's, whose form of TTL it is.
+    TtlColumnType = 8148 "HY000" "Field '%' is of a not supported type for TTL config, expect DATETIME, DATE or TIMESTAMP";
+    TtlColumnCannotDrop = 8149 "HY000" "Cannot drop column '%': needed in TTL config";
+    TtlOptionWithoutTtl = 8150 "HY000" "Cannot set % on a table without TTL config";
+    TtlOnTemporaryTable = 8151 "HY000" "Set TTL for temporary table is not allowed";
+    TtlReferencedByForeignKey = 8152 "HY000" "Set TTL for a table referenced by foreign key is not allowed";
     TemporalOutOfRange = 6527 "22008" "% value is out of range in '%'";
 }

@@ -196,7 +196,8 @@ impl Fixed {
         match self.form {
             Form::Signed | Form::Unsigned | Form::Year | Form::Binary => true,
             Form::Float => float_from(word(bytes) as u32).is_finite(),
-            Form::Double => double_from(word(bytes)).is_finite(),
+            // No SQL value is infinite; the scores of sorted sets may be.
+            Form::Double => !double_from(word(bytes)).is_nan(),
             Form::Decimal { scale } => {
                 Decimal::read_sortable(bytes, scale).is_some_and(|d| d.precision() <= ty.length.max(1) as u8)
             }

@@ -6,7 +6,7 @@ use super::{Date, DateTime};
 const MIN_DAY_NUMBER: i64 = 1;
 /// TO_DAYS of 9999-12-31.
 pub(super) const MAX_DAY_NUMBER: i64 = 3_652_424;
-pub(super) const DAY_MICROS: i64 = 86_400_000_000;
+pub(crate) const DAY_MICROS: i64 = 86_400_000_000;
 
 pub fn is_leap_year(year: u16) -> bool {
     year.is_multiple_of(4) && (!year.is_multiple_of(100) || (year.is_multiple_of(400) && year != 0))

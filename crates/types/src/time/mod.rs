@@ -3,7 +3,7 @@
 //! All four are plain numbers, `Copy`, and compare as such. Temporals with a fraction carry the number of digits (`fsp`) that
 //! they print; it does not take part in comparison.
 
-mod calendar;
+pub(crate) mod calendar;
 mod display;
 mod format;
 mod interval;
@@ -90,6 +90,20 @@ impl Date {
 }
 
 impl DateTime {
+    /// The first moment of 1970, from which on moments are counted.
+    pub const EPOCH: DateTime = DateTime {
+        date: Date {
+            year: 1970,
+            month: 1,
+            day: 1,
+        },
+        hour: 0,
+        minute: 0,
+        second: 0,
+        fsp: 0,
+        micros: 0,
+    };
+
     /// Date, hour, minute, second in 23, 5, 6, 6 bits.
     pub fn packed_seconds(self) -> u64 {
         u64::from(self.date.to_packed()) << 17

@@ -1,26 +1,30 @@
 //! Sorted sets: a row for each member, and an index by score and member.
+//!
+//! * this file: members, scores, ranges; [`take`]: the first or the last ones, also for those who wait for some; [`several`]: several sets at
+//!   once.
 
-use std::collections::BTreeMap;
+pub mod several;
+pub mod take;
+
 use std::ops::{Bound, ControlFlow};
 
 use redis_wire::Protocol;
-use redis_wire::number::{parse_f64, parse_i64};
+use redis_wire::number::{parse_f64, parse_i64, parse_wide};
 use store::{Direction, KeyRange};
 use types::{IndexId, RowLayout, ValueRef};
 
 use crate::call::{Call, is_word};
-use crate::chance::choose;
-use crate::failure::{Failure, InVain, Outcome, not_float, syntax, wrong_type};
+use crate::chance::{choose, count_of};
+use crate::failure::{Failure, Outcome, not_float, syntax};
 use crate::head::Kind;
 use crate::tables::{Db, Member, Part, layout_of};
-use crate::types::generic::counted_keys;
-use crate::types::list::{block, timeout};
+use crate::types::generic::remove_members;
 use crate::types::set::member_in;
 use crate::work::{Class, Collection, Work};
 
 const SCORE: usize = 3;
 
-fn score_in(layout: &RowLayout, row: &[u8]) -> f64 {
+pub fn score_in(layout: &RowLayout, row: &[u8]) -> f64 {
     match layout.column(row, SCORE) {
         ValueRef::Double(score) => score,
         _ => 0.0,
@@ -49,14 +53,6 @@ pub fn put(work: &mut Work<'_>, db: &Db, set: &mut Collection, member: &[u8], sc
     Ok(())
 }
 
-pub fn remove(work: &mut Work<'_>, db: &Db, set: &mut Collection, member: &[u8]) -> Outcome<bool> {
-    let member = Member::new(member);
-    let key = [ValueRef::UInt(set.id), ValueRef::Bytes(member.indexed())];
-    let removed = work.remove_element(db, Part::SortedSet, key)?;
-    set.len -= u64::from(removed);
-    Ok(removed)
-}
-
 /// The index by score.
 fn by_score(db: &Db) -> IndexId {
     db.table(Part::SortedSet).def.indexes[1].id
@@ -82,6 +78,26 @@ fn whole(db: &Db, id: u64) -> KeyRange {
     KeyRange::of_prefix(prefix)
 }
 
+/// Walks the members with scores from one on and below another.
+pub fn each_scored(
+    work: &Work<'_>,
+    db: &Db,
+    id: u64,
+    min: f64,
+    below: f64,
+    visit: impl FnMut(&[u8], f64) -> Outcome<ControlFlow<()>>,
+) -> Outcome {
+    let layout = layout_of(db.table(Part::SortedSet), by_score(db));
+    let key = |score: f64| {
+        let mut key = Vec::new();
+        layout.encode_refs([ValueRef::UInt(id), ValueRef::Double(score)], &mut key);
+        key
+    };
+    let (from, to) = (key(min), key(below));
+    let range = KeyRange::between(Bound::Included(&from), Bound::Excluded(&to));
+    each(work, db, range, Direction::Forward, visit)
+}
+
 /// A limit of scores: `1.5`, `(1.5`, `-inf`.
 #[derive(Debug, Clone, Copy)]
 struct ScoreLimit {
@@ -95,8 +111,13 @@ impl ScoreLimit {
             [b'(', text @ ..] => (true, text),
             text => (false, text),
         };
+        // As C reads it: nothing at all is zero, and spaces in front do not count.
+        let text = text.trim_ascii_start();
         let wrong = || Failure::reply("ERR min or max is not a float");
-        let value = parse_f64(text).ok_or_else(wrong)?;
+        let value = match text {
+            [] => 0.0,
+            text => parse_wide(text).ok_or_else(wrong)?,
+        };
         Ok(ScoreLimit { value, excluded })
     }
 }
@@ -291,22 +312,30 @@ pub struct AddOptions {
     pub increments: bool,
 }
 
-pub fn zadd(call: &mut Call) -> Outcome {
-    let mut options = AddOptions::default();
-    let mut at = 2;
-    while let Some(&option) = call.args.get(at) {
-        match option {
-            option if is_word(option, "NX") => options.only_new = true,
-            option if is_word(option, "XX") => options.only_existing = true,
-            option if is_word(option, "GT") => options.only_greater = true,
-            option if is_word(option, "LT") => options.only_less = true,
-            option if is_word(option, "CH") => options.counts_changed = true,
-            option if is_word(option, "INCR") => options.increments = true,
-            _ => break,
+impl AddOptions {
+    /// Reads those of the words that stand behind the key, and gives what follows them.
+    pub fn read<'c>(call: &Call<'c, '_>, known: &[&str]) -> (AddOptions, &'c [&'c [u8]]) {
+        let mut options = AddOptions::default();
+        let mut rest = &call.args[2..];
+        while let Some((word, behind)) = rest.split_first()
+            && let Some(&word) = known.iter().find(|known| is_word(word, known))
+        {
+            match word {
+                "NX" => options.only_new = true,
+                "XX" => options.only_existing = true,
+                "GT" => options.only_greater = true,
+                "LT" => options.only_less = true,
+                "CH" => options.counts_changed = true,
+                _ => options.increments = true,
+            }
+            rest = behind;
         }
-        at += 1;
+        (options, rest)
     }
-    let pairs = &call.args[at..];
+}
+
+pub fn zadd(call: &mut Call) -> Outcome {
+    let (options, pairs) = AddOptions::read(call, &["NX", "XX", "GT", "LT", "CH", "INCR"]);
     if pairs.is_empty() || pairs.len() % 2 == 1 {
         return Err(syntax());
     }
@@ -361,9 +390,7 @@ pub fn add(call: &mut Call, scored: &[(&[u8], f64)], options: &AddOptions) -> Ou
         }
         let is_wanted = match old {
             None => !options.only_existing,
-            Some(old) => {
-                !options.only_new && !(options.only_greater && new <= old) && !(options.only_less && new >= old)
-            }
+            Some(old) => !options.only_new && (!options.only_greater || new > old) && (!options.only_less || new < old),
         };
         if !is_wanted {
             continue;
@@ -401,21 +428,8 @@ pub fn zincrby(call: &mut Call) -> Outcome {
 }
 
 pub fn zrem(call: &mut Call) -> Outcome {
-    let key = call.arg(1);
-    let db = call.db.clone();
-    let mut removed = 0;
-    if let Some(mut set) = call.zset(key)? {
-        for &member in &call.args[2..] {
-            governor::tick()?;
-            removed += i64::from(remove(call.work, &db, &mut set, member)?);
-        }
-        if removed > 0 {
-            call.note(Class::SortedSet, "zrem", key);
-            call.work.save(&db, key, Kind::SortedSet, &set)?;
-        }
-    }
-    call.reply.integer(removed);
-    Ok(())
+    let set = call.zset(call.args[1])?;
+    remove_members(call, Kind::SortedSet, set, (Class::SortedSet, "zrem"))
 }
 
 pub fn zcard(call: &mut Call) -> Outcome {
@@ -569,7 +583,7 @@ fn range_options(call: &Call, from: usize, fixed: Option<(By, bool)>, may_have_s
             _ => return Err(syntax()),
         }
     }
-    if found.limit.is_some() && found.by == By::Rank {
+    if found.limit.is_some_and(|(_, count)| count != -1) && found.by == By::Rank {
         return Err(Failure::reply(
             "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
         ));
@@ -633,7 +647,7 @@ fn remove_range(call: &mut Call, by: By, event: &'static str) -> Outcome {
     {
         for (member, _) in &found {
             governor::tick()?;
-            remove(call.work, &db, &mut set, member)?;
+            call.work.remove_member(&db, Kind::SortedSet, &mut set, member)?;
         }
         call.note(Class::SortedSet, event, key);
         call.work.save(&db, key, Kind::SortedSet, &set)?;
@@ -662,7 +676,7 @@ pub fn zrandmember(call: &mut Call) -> Outcome {
     };
     let count = match call.args.len() {
         2 => None,
-        _ => Some(call.integer(2)?),
+        _ => Some(count_of(call.args[2])?),
     };
     if count.is_some_and(|count| with_scores && !(-(i64::MAX / 2)..=i64::MAX / 2).contains(&count)) {
         return Err(crate::failure::out_of_range());
@@ -683,337 +697,4 @@ pub fn zrandmember(call: &mut Call) -> Outcome {
     }
     let chosen: Vec<Scored> = chosen.into_iter().map(|at| members[at].clone()).collect();
     call.answer_scored(&chosen, with_scores)
-}
-
-// --- taking the first or the last ---
-
-fn take(call: &mut Call, key: &[u8], from_top: bool, count: i64) -> Outcome<Vec<Scored>> {
-    let db = call.db.clone();
-    let set = call.zset(key)?;
-    let range = Range::Ranks(0, count.saturating_sub(1));
-    let found = match count {
-        0 => Vec::new(),
-        _ => call.members_in(&set, &range, from_top, None)?,
-    };
-    if let Some(mut set) = set
-        && !found.is_empty()
-    {
-        for (member, _) in &found {
-            governor::tick()?;
-            remove(call.work, &db, &mut set, member)?;
-        }
-        call.note(Class::SortedSet, if from_top { "zpopmax" } else { "zpopmin" }, key);
-        call.work.save(&db, key, Kind::SortedSet, &set)?;
-    }
-    Ok(found)
-}
-
-pub fn zpopmin(call: &mut Call) -> Outcome {
-    pop(call, false)
-}
-
-pub fn zpopmax(call: &mut Call) -> Outcome {
-    pop(call, true)
-}
-
-fn pop(call: &mut Call, from_top: bool) -> Outcome {
-    let count = match call.args.len() {
-        2 => None,
-        3 => {
-            let count = call.integer(2)?;
-            if count < 0 {
-                return Err(Failure::reply("ERR value is out of range, must be positive"));
-            }
-            Some(count)
-        }
-        _ => return Err(syntax()),
-    };
-    let found = take(call, call.args[1], from_top, count.unwrap_or(1))?;
-    match count {
-        // One without a count is no pair, but two of a list.
-        None => {
-            call.reply.array(found.len() * 2);
-            for (member, score) in &found {
-                call.reply.bulk(member);
-                call.reply.double(*score);
-            }
-            Ok(())
-        }
-        Some(_) => call.answer_scored(&found, true),
-    }
-}
-
-pub fn bzpopmin(call: &mut Call) -> Outcome {
-    blocking_pop(call, false)
-}
-
-pub fn bzpopmax(call: &mut Call) -> Outcome {
-    blocking_pop(call, true)
-}
-
-fn blocking_pop(call: &mut Call, from_top: bool) -> Outcome {
-    let (&last, keys) = call.args[1..].split_last().expect("the arity is checked");
-    let timeout = timeout(last)?;
-    for &key in keys {
-        for (member, score) in take(call, key, from_top, 1)? {
-            call.reply.array(3);
-            call.reply.bulk(key);
-            call.reply.bulk(&member);
-            call.reply.double(score);
-            return Ok(());
-        }
-    }
-    block(call, keys, timeout, InVain::NullArray)
-}
-
-pub fn zmpop(call: &mut Call) -> Outcome {
-    if !pop_from_several(call, 1)? {
-        call.reply.null_array();
-    }
-    Ok(())
-}
-
-pub fn bzmpop(call: &mut Call) -> Outcome {
-    let timeout = timeout(call.arg(1))?;
-    if pop_from_several(call, 2)? {
-        return Ok(());
-    }
-    let (keys, _) = counted_keys(call, 2)?;
-    block(call, keys, timeout, InVain::NullArray)
-}
-
-fn pop_from_several(call: &mut Call, at: usize) -> Outcome<bool> {
-    let (keys, rest) = counted_keys(call, at).map_err(|failure| match &failure {
-        Failure::Reply(text) if text.contains("greater than number of args") => syntax(),
-        _ => failure,
-    })?;
-    let (&end, rest) = rest.split_first().ok_or_else(syntax)?;
-    let from_top = match end {
-        end if is_word(end, "MIN") => false,
-        end if is_word(end, "MAX") => true,
-        _ => return Err(syntax()),
-    };
-    let count = match rest {
-        [] => 1,
-        [option, count] if is_word(option, "COUNT") => {
-            let count = parse_i64(count).filter(|&count| count > 0);
-            count.ok_or_else(|| Failure::reply("ERR count should be greater than 0"))?
-        }
-        _ => return Err(syntax()),
-    };
-    for &key in keys {
-        let found = take(call, key, from_top, count)?;
-        if !found.is_empty() {
-            call.reply.array(2);
-            call.reply.bulk(key);
-            call.reply.array(found.len());
-            for (member, score) in &found {
-                call.reply.array(2);
-                call.reply.bulk(member);
-                call.reply.double(*score);
-            }
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-// --- several sets ---
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    Union,
-    Intersection,
-    Difference,
-}
-
-/// How the scores of one member become one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Aggregate {
-    Sum,
-    Min,
-    Max,
-}
-
-impl Aggregate {
-    fn of(self, a: f64, b: f64) -> f64 {
-        match self {
-            Aggregate::Sum => {
-                let sum = a + b;
-                // Of two infinities that cancel each other out nothing is left.
-                if sum.is_nan() { 0.0 } else { sum }
-            }
-            Aggregate::Min => a.min(b),
-            Aggregate::Max => a.max(b),
-        }
-    }
-}
-
-/// The members of a set or a sorted set, those of sets with score 1.
-fn scored_members(call: &Call, key: &[u8]) -> Outcome<Vec<Scored>> {
-    match call.work.kind(&call.db, key) {
-        None => Ok(Vec::new()),
-        Some(Kind::SortedSet) => {
-            let set = call.zset(key)?;
-            call.members_in(&set, &Range::Ranks(0, -1), false, None)
-        }
-        Some(Kind::Set) => {
-            let mut members = Vec::new();
-            if let Some(set) = call.work.collection(&call.db, key, Kind::Set)? {
-                let forward = Direction::Forward;
-                call.work.scan(
-                    &call.db,
-                    Part::Set,
-                    IndexId::PRIMARY,
-                    set.id,
-                    forward,
-                    |layout, row, _| {
-                        members.push((member_in(layout, row).to_vec(), 1.0));
-                        Ok(ControlFlow::Continue(()))
-                    },
-                )?;
-            }
-            Ok(members)
-        }
-        Some(_) => Err(wrong_type()),
-    }
-}
-
-/// What an operation on several sets makes, and whether scores are wanted.
-fn combined(call: &Call, at: usize, operation: Operation, stores: bool) -> Outcome<(Vec<Scored>, bool)> {
-    let count = call.integer(at)?;
-    if count < 1 {
-        let command = String::from_utf8_lossy(call.args[0]).to_ascii_lowercase();
-        return Err(Failure::Reply(
-            format!("ERR at least 1 input key is needed for '{command}' command").into(),
-        ));
-    }
-    let rest = &call.args[at + 1..];
-    let count = usize::try_from(count)
-        .ok()
-        .filter(|&count| count <= rest.len())
-        .ok_or_else(syntax)?;
-    let (keys, _) = rest.split_at(count);
-    let (mut weights, mut aggregate, mut with_scores) = (vec![1.0; count], Aggregate::Sum, false);
-    let mut options = call.options(at + 1 + count);
-    while let Some(option) = options.next() {
-        match option {
-            option if operation != Operation::Difference && is_word(option, "WEIGHTS") => {
-                for weight in &mut weights {
-                    let wrong = || Failure::reply("ERR weight value is not a float");
-                    *weight = parse_f64(options.value()?).ok_or_else(wrong)?;
-                }
-            }
-            option if operation != Operation::Difference && is_word(option, "AGGREGATE") => {
-                aggregate = match options.value()? {
-                    how if is_word(how, "SUM") => Aggregate::Sum,
-                    how if is_word(how, "MIN") => Aggregate::Min,
-                    how if is_word(how, "MAX") => Aggregate::Max,
-                    _ => return Err(syntax()),
-                };
-            }
-            option if !stores && is_word(option, "WITHSCORES") => with_scores = true,
-            _ => return Err(syntax()),
-        }
-    }
-    let mut found: BTreeMap<Vec<u8>, f64> = BTreeMap::new();
-    for (at, key) in keys.iter().enumerate() {
-        let members = scored_members(call, key)?;
-        let weighted = |score: f64| {
-            let score = weights[at] * score;
-            if score.is_nan() { 0.0 } else { score }
-        };
-        match operation {
-            Operation::Union => {
-                for (member, score) in members {
-                    governor::tick()?;
-                    let score = weighted(score);
-                    let entry = found.entry(member);
-                    entry
-                        .and_modify(|known| *known = aggregate.of(*known, score))
-                        .or_insert(score);
-                }
-            }
-            Operation::Intersection if at == 0 => {
-                found.extend(members.into_iter().map(|(member, score)| (member, weighted(score))));
-            }
-            Operation::Intersection => {
-                let mut both = BTreeMap::new();
-                for (member, score) in members {
-                    governor::tick()?;
-                    if let Some(known) = found.remove(&member) {
-                        both.insert(member, aggregate.of(known, weighted(score)));
-                    }
-                }
-                found = both;
-            }
-            Operation::Difference if at == 0 => found.extend(members),
-            Operation::Difference => {
-                for (member, _) in members {
-                    governor::tick()?;
-                    found.remove(&member);
-                }
-            }
-        }
-    }
-    let mut found: Vec<Scored> = found.into_iter().collect();
-    governor::sort::sort_by(&mut found, |a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)))?;
-    Ok((found, with_scores))
-}
-
-fn answer(call: &mut Call, operation: Operation) -> Outcome {
-    let (found, with_scores) = combined(call, 1, operation, false)?;
-    call.answer_scored(&found, with_scores)
-}
-
-fn store(call: &mut Call, operation: Operation, event: &'static str) -> Outcome {
-    let (found, _) = combined(call, 2, operation, true)?;
-    call.store_scored(call.args[1], &found, event)
-}
-
-pub fn zunion(call: &mut Call) -> Outcome {
-    answer(call, Operation::Union)
-}
-
-pub fn zinter(call: &mut Call) -> Outcome {
-    answer(call, Operation::Intersection)
-}
-
-pub fn zdiff(call: &mut Call) -> Outcome {
-    answer(call, Operation::Difference)
-}
-
-pub fn zunionstore(call: &mut Call) -> Outcome {
-    store(call, Operation::Union, "zunionstore")
-}
-
-pub fn zinterstore(call: &mut Call) -> Outcome {
-    store(call, Operation::Intersection, "zinterstore")
-}
-
-pub fn zdiffstore(call: &mut Call) -> Outcome {
-    store(call, Operation::Difference, "zdiffstore")
-}
-
-pub fn zintercard(call: &mut Call) -> Outcome {
-    let (keys, rest) = counted_keys(call, 1)?;
-    let limit = match rest {
-        [] => 0,
-        [option, limit] if is_word(option, "LIMIT") => {
-            let limit = parse_i64(limit).filter(|&limit| limit >= 0);
-            limit.ok_or_else(|| Failure::reply("ERR LIMIT can't be negative"))?
-        }
-        _ => return Err(syntax()),
-    };
-    let mut found: Option<std::collections::BTreeSet<Vec<u8>>> = None;
-    for key in keys {
-        let members = scored_members(call, key)?.into_iter().map(|(member, _)| member);
-        found = Some(match found {
-            None => members.collect(),
-            Some(found) => members.filter(|member| found.contains(member)).collect(),
-        });
-    }
-    let found = found.map_or(0, |found| found.len() as i64);
-    call.reply.integer(if limit > 0 { found.min(limit) } else { found });
-    Ok(())
 }

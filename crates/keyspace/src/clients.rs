@@ -1,0 +1,216 @@
+//! The clients of a node, as CLIENT shows them, and what one may do to others: end them, end their waiting, make all of them pause.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::hub::Waiter;
+
+/// One client, as others see it.
+pub struct Client {
+    pub id: u64,
+    pub address: String,
+    /// Milliseconds since 1970.
+    connected_ms: i64,
+    last_ms: AtomicI64,
+    db: AtomicU32,
+    is_resp3: AtomicBool,
+    /// It listens to channels.
+    listens: AtomicBool,
+    in_transaction: AtomicBool,
+    about: Mutex<About>,
+    waits: Mutex<Option<Arc<Waiter>>>,
+}
+
+/// What a client has said of itself, and what it does.
+#[derive(Default, Clone)]
+struct About {
+    name: Vec<u8>,
+    library: (Vec<u8>, Vec<u8>),
+    user: String,
+    command: &'static str,
+}
+
+/// How the waiting of a blocked client is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unblock {
+    AsAfterTimeout,
+    WithError,
+}
+
+impl Client {
+    pub fn new(id: u64, address: String, now_ms: i64) -> Arc<Client> {
+        Arc::new(Client {
+            id,
+            address,
+            connected_ms: now_ms,
+            last_ms: AtomicI64::new(now_ms),
+            db: AtomicU32::new(0),
+            is_resp3: AtomicBool::new(false),
+            listens: AtomicBool::new(false),
+            in_transaction: AtomicBool::new(false),
+            about: Mutex::default(),
+            waits: Mutex::default(),
+        })
+    }
+
+    pub fn set_name(&self, name: &[u8]) {
+        self.about.lock().name = name.to_vec();
+    }
+
+    pub fn name(&self) -> Vec<u8> {
+        self.about.lock().name.clone()
+    }
+
+    pub fn set_library(&self, name: Option<&[u8]>, version: Option<&[u8]>) {
+        let mut about = self.about.lock();
+        if let Some(name) = name {
+            about.library.0 = name.to_vec();
+        }
+        if let Some(version) = version {
+            about.library.1 = version.to_vec();
+        }
+    }
+
+    pub fn set_user(&self, user: &str) {
+        self.about.lock().user = user.to_owned();
+    }
+
+    pub fn user(&self) -> String {
+        self.about.lock().user.clone()
+    }
+
+    /// What it does now.
+    pub fn note(
+        &self,
+        command: &'static str,
+        db: u32,
+        is_resp3: bool,
+        listens: bool,
+        in_transaction: bool,
+        now_ms: i64,
+    ) {
+        self.last_ms.store(now_ms, Ordering::Relaxed);
+        self.db.store(db, Ordering::Relaxed);
+        self.is_resp3.store(is_resp3, Ordering::Relaxed);
+        self.listens.store(listens, Ordering::Relaxed);
+        self.in_transaction.store(in_transaction, Ordering::Relaxed);
+        self.about.lock().command = command;
+    }
+
+    pub fn listens(&self) -> bool {
+        self.listens.load(Ordering::Relaxed)
+    }
+
+    /// It waits for keys, or no longer.
+    pub fn set_waiting(&self, waiter: Option<Arc<Waiter>>) {
+        *self.waits.lock() = waiter;
+    }
+
+    /// Ends its waiting; false: it does not wait.
+    pub fn unblock(&self, how: Unblock) -> bool {
+        let waits = self.waits.lock();
+        let Some(waiter) = &*waits else { return false };
+        waiter.end(how);
+        true
+    }
+
+    fn is_blocked(&self) -> bool {
+        self.waits.lock().is_some()
+    }
+
+    /// Its line of CLIENT LIST.
+    pub fn line(&self, now_ms: i64) -> String {
+        let about = self.about.lock().clone();
+        let mut flags = String::new();
+        for (is_set, flag) in [
+            (self.listens(), 'P'),
+            (self.in_transaction.load(Ordering::Relaxed), 'x'),
+            (self.is_blocked(), 'b'),
+        ] {
+            if is_set {
+                flags.push(flag);
+            }
+        }
+        if flags.is_empty() {
+            flags.push('N');
+        }
+        let seconds = |since: i64| (now_ms - since).max(0) / 1000;
+        format!(
+            "id={} addr={} laddr= fd=0 name={} age={} idle={} flags={flags} db={} sub={} psub=0 ssub=0 multi={} qbuf=0 qbuf-free=0 \
+             argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} user={} redir=-1 resp={} lib-name={} lib-ver={}",
+            self.id,
+            self.address,
+            String::from_utf8_lossy(&about.name),
+            seconds(self.connected_ms),
+            seconds(self.last_ms.load(Ordering::Relaxed)),
+            self.db.load(Ordering::Relaxed),
+            u32::from(self.listens()),
+            if self.in_transaction.load(Ordering::Relaxed) {
+                0
+            } else {
+                -1
+            },
+            if about.command.is_empty() {
+                "NULL"
+            } else {
+                about.command
+            },
+            if about.user.is_empty() { "default" } else { &about.user },
+            if self.is_resp3.load(Ordering::Relaxed) { 3 } else { 2 },
+            String::from_utf8_lossy(&about.library.0),
+            String::from_utf8_lossy(&about.library.1),
+        )
+    }
+}
+
+/// All clients of a node.
+#[derive(Default)]
+pub struct Clients {
+    by_id: Mutex<BTreeMap<u64, Arc<Client>>>,
+    /// Nobody's commands run until then, in milliseconds since 1970; of those that write.
+    paused_until_ms: AtomicI64,
+    /// Those that only read wait, too.
+    pauses_all: AtomicBool,
+}
+
+impl Clients {
+    pub fn enter(&self, client: &Arc<Client>) {
+        self.by_id.lock().insert(client.id, client.clone());
+    }
+
+    pub fn leave(&self, id: u64) {
+        self.by_id.lock().remove(&id);
+    }
+
+    pub fn all(&self) -> Vec<Arc<Client>> {
+        self.by_id.lock().values().cloned().collect()
+    }
+
+    pub fn find(&self, id: u64) -> Option<Arc<Client>> {
+        self.by_id.lock().get(&id).cloned()
+    }
+
+    pub fn count(&self) -> usize {
+        self.by_id.lock().len()
+    }
+
+    /// CLIENT PAUSE. A shorter pause does not cut a longer one short.
+    pub fn pause(&self, until_ms: i64, all: bool) {
+        self.paused_until_ms.fetch_max(until_ms, Ordering::SeqCst);
+        self.pauses_all.store(all, Ordering::SeqCst);
+    }
+
+    pub fn unpause(&self) {
+        self.paused_until_ms.store(0, Ordering::SeqCst);
+    }
+
+    /// Until when a command has to wait.
+    #[inline]
+    pub fn paused(&self, writes: bool) -> Option<i64> {
+        let until = self.paused_until_ms.load(Ordering::Relaxed);
+        (until > 0 && (writes || self.pauses_all.load(Ordering::Relaxed))).then_some(until)
+    }
+}

@@ -1,0 +1,248 @@
+//! SUBSCRIBE and its kin.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use redis_wire::{Protocol, Reply};
+
+use super::{Session, SessionCall};
+use crate::call::is_word;
+use crate::failure::{Failure, Outcome};
+use crate::glob::Glob;
+use crate::hub::{Listens, Subscriber};
+use crate::keyspace::Keyspace;
+
+/// What a session listens to.
+pub struct Subscriptions {
+    keyspace: Arc<Keyspace>,
+    pub(super) subscriber: Arc<Subscriber>,
+    channels: BTreeSet<Vec<u8>>,
+    patterns: BTreeSet<Vec<u8>>,
+    shards: BTreeSet<Vec<u8>>,
+}
+
+impl Subscriptions {
+    fn new(keyspace: Arc<Keyspace>, protocol: Protocol) -> Subscriptions {
+        Subscriptions {
+            keyspace,
+            subscriber: Subscriber::new(protocol),
+            channels: BTreeSet::new(),
+            patterns: BTreeSet::new(),
+            shards: BTreeSet::new(),
+        }
+    }
+
+    fn of(&mut self, how: Listens) -> &mut BTreeSet<Vec<u8>> {
+        match how {
+            Listens::ToChannel => &mut self.channels,
+            Listens::ToPattern => &mut self.patterns,
+            Listens::ToShard => &mut self.shards,
+        }
+    }
+
+    /// As replies count them: channels of shards for themselves.
+    fn count(&self, how: Listens) -> usize {
+        match how {
+            Listens::ToShard => self.shards.len(),
+            Listens::ToChannel | Listens::ToPattern => self.channels.len() + self.patterns.len(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.channels.is_empty() && self.patterns.is_empty() && self.shards.is_empty()
+    }
+}
+
+impl Drop for Subscriptions {
+    fn drop(&mut self) {
+        for how in [Listens::ToChannel, Listens::ToPattern, Listens::ToShard] {
+            for name in std::mem::take(self.of(how)) {
+                self.keyspace.hub.unsubscribe(how, &name, &self.subscriber);
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Who gets what is published for the session.
+    pub fn subscriber(&self) -> Option<&Arc<Subscriber>> {
+        self.subscriptions
+            .as_ref()
+            .map(|subscriptions| &subscriptions.subscriber)
+    }
+
+    /// Whether the client may only change its subscriptions: in RESP2 messages and answers look alike.
+    pub(crate) fn only_listens(&self) -> bool {
+        self.protocol == Protocol::Resp2
+            && self
+                .subscriptions
+                .as_ref()
+                .is_some_and(|listening| !listening.is_empty())
+    }
+
+    pub(crate) fn stop_listening(&mut self) {
+        self.subscriptions = None;
+    }
+}
+
+pub fn subscribe(call: &mut SessionCall) -> Outcome {
+    begin(call, Listens::ToChannel, "subscribe")
+}
+
+pub fn psubscribe(call: &mut SessionCall) -> Outcome {
+    begin(call, Listens::ToPattern, "psubscribe")
+}
+
+pub fn ssubscribe(call: &mut SessionCall) -> Outcome {
+    begin(call, Listens::ToShard, "ssubscribe")
+}
+
+fn begin(call: &mut SessionCall, how: Listens, word: &str) -> Outcome {
+    let session = &mut *call.session;
+    let (keyspace, protocol) = (session.keyspace.clone(), session.protocol);
+    let subscriptions = session
+        .subscriptions
+        .get_or_insert_with(|| Subscriptions::new(keyspace.clone(), protocol));
+    subscriptions.subscriber.set_protocol(protocol);
+    for &name in &call.args[1..] {
+        governor::tick()?;
+        if subscriptions.of(how).insert(name.to_vec()) {
+            keyspace.hub.subscribe(how, name, &subscriptions.subscriber);
+        }
+        tell(call.reply, word, Some(name), subscriptions.count(how));
+    }
+    Ok(())
+}
+
+pub fn unsubscribe(call: &mut SessionCall) -> Outcome {
+    end(call, Listens::ToChannel, "unsubscribe")
+}
+
+pub fn punsubscribe(call: &mut SessionCall) -> Outcome {
+    end(call, Listens::ToPattern, "punsubscribe")
+}
+
+pub fn sunsubscribe(call: &mut SessionCall) -> Outcome {
+    end(call, Listens::ToShard, "sunsubscribe")
+}
+
+fn end(call: &mut SessionCall, how: Listens, word: &str) -> Outcome {
+    let keyspace = call.session.keyspace.clone();
+    let Some(subscriptions) = &mut call.session.subscriptions else {
+        let named = &call.args[1..];
+        match named {
+            [] => tell(call.reply, word, None, 0),
+            names => names.iter().for_each(|name| tell(call.reply, word, Some(name), 0)),
+        }
+        return Ok(());
+    };
+    let names: Vec<Vec<u8>> = match &call.args[1..] {
+        [] => subscriptions.of(how).iter().cloned().collect(),
+        names => names.iter().map(|name| name.to_vec()).collect(),
+    };
+    if names.is_empty() {
+        tell(call.reply, word, None, subscriptions.count(how));
+    }
+    for name in names {
+        governor::tick()?;
+        if subscriptions.of(how).remove(&name) {
+            keyspace.hub.unsubscribe(how, &name, &subscriptions.subscriber);
+        }
+        tell(call.reply, word, Some(&name), subscriptions.count(how));
+    }
+    Ok(())
+}
+
+fn tell(reply: &mut Reply, word: &str, name: Option<&[u8]>, count: usize) {
+    reply.push(3);
+    reply.bulk(word.as_bytes());
+    match name {
+        Some(name) => reply.bulk(name),
+        None => reply.null(),
+    }
+    reply.integer(count as i64);
+}
+
+pub fn publish(call: &mut SessionCall) -> Outcome {
+    let reached = call.session.keyspace.hub.publish(call.args[1], call.args[2]);
+    call.reply.integer(reached as i64);
+    Ok(())
+}
+
+pub fn spublish(call: &mut SessionCall) -> Outcome {
+    let reached = call.session.keyspace.hub.publish_to_shard(call.args[1], call.args[2]);
+    call.reply.integer(reached as i64);
+    Ok(())
+}
+
+pub fn channels(call: &mut SessionCall) -> Outcome {
+    list(call, Listens::ToChannel)
+}
+
+pub fn shard_channels(call: &mut SessionCall) -> Outcome {
+    list(call, Listens::ToShard)
+}
+
+fn list(call: &mut SessionCall, how: Listens) -> Outcome {
+    let glob = Glob::new(call.args.get(2).copied().unwrap_or(b"*"));
+    let mut names = Vec::new();
+    for (name, _) in call.session.keyspace.hub.channels(how) {
+        if glob.matches(&name)? {
+            names.push(name);
+        }
+    }
+    call.reply.array(names.len());
+    names.iter().for_each(|name| call.reply.bulk(name));
+    Ok(())
+}
+
+pub fn numsub(call: &mut SessionCall) -> Outcome {
+    count(call, Listens::ToChannel)
+}
+
+pub fn shard_numsub(call: &mut SessionCall) -> Outcome {
+    count(call, Listens::ToShard)
+}
+
+fn count(call: &mut SessionCall, how: Listens) -> Outcome {
+    let known = call.session.keyspace.hub.channels(how);
+    call.reply.array(2 * (call.args.len() - 2));
+    for &name in &call.args[2..] {
+        governor::tick()?;
+        let listening = known
+            .iter()
+            .find(|(known, _)| known == name)
+            .map_or(0, |(_, count)| *count);
+        call.reply.bulk(name);
+        call.reply.integer(listening as i64);
+    }
+    Ok(())
+}
+
+pub fn numpat(call: &mut SessionCall) -> Outcome {
+    call.reply.integer(call.session.keyspace.hub.patterns() as i64);
+    Ok(())
+}
+
+/// What a session that only listens is told of everything else.
+pub fn refused(command: &str) -> Failure {
+    let text = format!(
+        "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+    );
+    Failure::Reply(text.into())
+}
+
+pub fn is_allowed(command: &str) -> bool {
+    let names = [
+        "subscribe",
+        "unsubscribe",
+        "psubscribe",
+        "punsubscribe",
+        "ssubscribe",
+        "sunsubscribe",
+        "ping",
+        "quit",
+        "reset",
+    ];
+    names.iter().any(|name| is_word(command.as_bytes(), name))
+}

@@ -1,0 +1,77 @@
+//! Commands that wait for streams.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
+mod common;
+
+use std::sync::Arc;
+use std::thread::{JoinHandle, spawn};
+
+use common::{Client, Database};
+
+/// Sends a command from a thread of its own, and waits until it waits.
+fn waiting(database: &Arc<Database>, line: &'static str) -> JoinHandle<String> {
+    let before = database.keyspace.hub.waiting();
+    let own = database.clone();
+    let thread = spawn(move || own.client().run(line));
+    while database.keyspace.hub.waiting() == before {
+        assert!(!thread.is_finished(), "{line} does not wait");
+        std::thread::yield_now();
+    }
+    thread
+}
+
+fn open() -> (Arc<Database>, Client) {
+    let database = Arc::new(Database::open());
+    let client = database.client();
+    (database, client)
+}
+
+#[test]
+fn all_readers_get_what_comes() {
+    let (database, mut client) = open();
+    client.run("XADD s 1-1 a 1");
+    // One that waits for what does not come is in nobody's way.
+    let never = waiting(&database, "XREAD BLOCK 5000 STREAMS s 99");
+    let readers = [
+        waiting(&database, "XREAD BLOCK 0 STREAMS s $"),
+        waiting(&database, "XREAD BLOCK 0 STREAMS other s $ 1-1"),
+    ];
+    client.run("XADD s 2-1 b 2");
+    for reader in readers {
+        let expected =
+            "*1\n  *2\n    \"s\"\n    *1\n      *2\n        \"2-1\"\n        *2\n          \"b\"\n          \"2\"";
+        assert_eq!(reader.join().unwrap(), expected);
+    }
+    client.run("XADD s 100 c 3");
+    assert!(never.join().unwrap().contains("100-0"));
+}
+
+#[test]
+fn an_entry_goes_to_one_consumer_of_a_group() {
+    let (database, mut client) = open();
+    client.run("XGROUP CREATE s g $ MKSTREAM");
+    client.run("XGROUP CREATE s h $");
+    let one = waiting(&database, "XREADGROUP GROUP g one BLOCK 0 STREAMS s >");
+    let two = waiting(&database, "XREADGROUP GROUP g two BLOCK 0 STREAMS s >");
+    let other = waiting(&database, "XREADGROUP GROUP h other BLOCK 0 STREAMS s >");
+    client.run("XADD s 1-1 a 1");
+    assert!(other.join().unwrap().contains("1-1"));
+    while !one.is_finished() && !two.is_finished() {
+        std::thread::yield_now();
+    }
+    client.run("XADD s 2-1 a 1");
+    let got = [one.join().unwrap(), two.join().unwrap()];
+    for id in ["1-1", "2-1"] {
+        assert_eq!(got.iter().filter(|got| got.contains(id)).count(), 1, "{got:?}");
+    }
+}
+
+#[test]
+fn who_waits_is_told_that_the_group_is_gone() {
+    let (database, mut client) = open();
+    client.run("XGROUP CREATE s g $ MKSTREAM");
+    let reader = waiting(&database, "XREADGROUP GROUP g one BLOCK 0 STREAMS s >");
+    client.run("XGROUP DESTROY s g");
+    assert!(reader.join().unwrap().starts_with("-NOGROUP"));
+}

@@ -1,0 +1,222 @@
+//! Redis clients of a node, beside SQL: the same rows, the same accounts, the same log.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::support::{Running, directory, rows, verify};
+
+/// A client that knows no more of the protocol than it needs.
+struct Redis {
+    reader: BufReader<TcpStream>,
+}
+
+impl Redis {
+    fn connect(node: &Running) -> Redis {
+        let stream = TcpStream::connect(&node.redis).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        Redis {
+            reader: BufReader::new(stream),
+        }
+    }
+
+    fn send(&mut self, words: &[&str]) {
+        let mut request = format!("*{}\r\n", words.len());
+        for word in words {
+            request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+        }
+        self.reader.get_mut().write_all(request.as_bytes()).unwrap();
+    }
+
+    /// The next reply: strings as they are, lists with spaces between.
+    fn reply(&mut self) -> String {
+        let mut line = String::new();
+        self.reader.read_line(&mut line).unwrap();
+        let (kind, rest) = line.trim_end().split_at(1);
+        match kind {
+            "$" | "*" if rest.starts_with('-') => "nil".to_owned(),
+            "$" => {
+                let mut bytes = vec![0; rest.parse::<usize>().unwrap() + 2];
+                self.reader.read_exact(&mut bytes).unwrap();
+                bytes.truncate(bytes.len() - 2);
+                String::from_utf8(bytes).unwrap()
+            }
+            "*" => {
+                let replies: Vec<String> = (0..rest.parse().unwrap()).map(|_| self.reply()).collect();
+                replies.join(" ")
+            }
+            _ => rest.to_owned(),
+        }
+    }
+
+    fn ask(&mut self, line: &str) -> String {
+        let words: Vec<&str> = line.split(' ').collect();
+        self.send(&words);
+        self.reply()
+    }
+}
+
+#[test]
+fn keys_are_rows() {
+    let data = directory("redis_rows");
+    let node = Running::start(&data);
+    let (mut redis, mut sql) = (Redis::connect(&node), node.client());
+    assert_eq!(redis.ask("SET greeting hello"), "OK");
+    assert_eq!(redis.ask("HSET h f1 v1 f2 v2"), "2");
+    assert_eq!(redis.ask("RPUSH l a b c"), "3");
+    assert_eq!(redis.ask("ZADD z 2.5 m 1 n"), "2");
+    assert_eq!(
+        rows(&mut sql, "SELECT `key`, type, value FROM redis.db0 ORDER BY `key`"),
+        ["greeting string hello", "h hash NULL", "l list NULL", "z zset NULL"]
+    );
+    assert_eq!(
+        rows(&mut sql, "SELECT `key`, length FROM redis.db0_keys ORDER BY `key`"),
+        ["greeting 5", "h 2", "l 3", "z 2"]
+    );
+    for (of, found) in [
+        (
+            "field, value FROM redis.db0_hashes WHERE `key` = 'h' ORDER BY field",
+            &["f1 v1", "f2 v2"][..],
+        ),
+        (
+            "member, score FROM redis.db0_zsets WHERE `key` = 'z' ORDER BY score",
+            &["n 1", "m 2.5"],
+        ),
+        (
+            "`index`, value FROM redis.db0_lists WHERE `key` = 'l' ORDER BY `index`",
+            &["0 a", "1 b", "2 c"],
+        ),
+    ] {
+        assert_eq!(rows(&mut sql, &format!("SELECT {of}")), found);
+    }
+    assert_eq!(redis.ask("LPUSH l z"), "4");
+    let first = "SELECT value FROM redis.db0_lists WHERE `key` = 'l' AND `index` = 0";
+    assert_eq!(rows(&mut sql, first), ["z"]);
+    // What SQL changes, Redis sees.
+    rows(
+        &mut sql,
+        "UPDATE redis.db0 SET value = 'salut' WHERE `key` = 'greeting'",
+    );
+    assert_eq!(redis.ask("GET greeting"), "salut");
+    // A key that has expired is gone for both, at that moment.
+    assert_eq!(redis.ask("PEXPIRE greeting 300"), "1");
+    assert_eq!(
+        rows(&mut sql, "SELECT COUNT(*) FROM redis.db0 WHERE `key` = 'greeting'"),
+        ["1"]
+    );
+    std::thread::sleep(Duration::from_millis(310));
+    assert_eq!(redis.ask("GET greeting"), "nil");
+    assert_eq!(
+        rows(&mut sql, "SELECT COUNT(*) FROM redis.db0 WHERE `key` = 'greeting'"),
+        ["0"]
+    );
+}
+
+#[test]
+fn what_was_answered_survives_a_kill() {
+    let data = directory("redis_kill");
+    let mut node = Running::start(&data);
+    let mut redis = Redis::connect(&node);
+    for round in 0..200 {
+        redis.send(&["SET", &format!("k{round}"), "v"]);
+        redis.send(&["INCR", "n"]);
+        redis.send(&["LPUSH", "l", &round.to_string()]);
+    }
+    let answers: Vec<String> = (0..600).map(|_| redis.reply()).collect();
+    assert_eq!(answers[599], "200");
+    assert_eq!(redis.ask("MULTI"), "OK");
+    assert_eq!(redis.ask("SET a 1"), "QUEUED");
+    assert_eq!(redis.ask("INCRBY a 41"), "QUEUED");
+    assert_eq!(redis.ask("EXEC"), "OK 42");
+    node.child.kill().unwrap();
+    node.child.wait().unwrap();
+    let node = Running::start(&data);
+    let mut redis = Redis::connect(&node);
+    assert_eq!(redis.ask("GET n"), "200");
+    assert_eq!(redis.ask("LLEN l"), "200");
+    assert_eq!(redis.ask("LRANGE l 0 1"), "199 198");
+    assert_eq!(redis.ask("GET a"), "42");
+    assert_eq!(redis.ask("DBSIZE"), "203");
+    drop(redis);
+    node.stop();
+    let (said, is_well) = verify(&data);
+    assert!(is_well, "{said}");
+}
+
+#[test]
+fn transactions_are_all_or_nothing() {
+    let data = directory("redis_watch");
+    let node = Running::start(&data);
+    let (mut one, mut two, mut sql) = (Redis::connect(&node), Redis::connect(&node), node.client());
+    one.ask("SET k 1");
+    // Changed by Redis, and by SQL.
+    for change in [true, false] {
+        assert_eq!(one.ask("WATCH k"), "OK");
+        match change {
+            true => assert_eq!(two.ask("SET k 2"), "OK"),
+            false => drop(rows(&mut sql, "UPDATE redis.db0 SET value = '3' WHERE `key` = 'k'")),
+        }
+        assert_eq!(one.ask("MULTI"), "OK");
+        assert_eq!(one.ask("SET k 9"), "QUEUED");
+        assert_eq!(one.ask("EXEC"), "nil");
+    }
+    assert_eq!(one.ask("GET k"), "3");
+    // A failed command of a transaction leaves the others.
+    assert_eq!(one.ask("MULTI"), "OK");
+    assert_eq!(one.ask("SET k 10"), "QUEUED");
+    assert_eq!(one.ask("LPUSH k x"), "QUEUED");
+    assert_eq!(one.ask("INCR k"), "QUEUED");
+    let wrong = "WRONGTYPE Operation against a key holding the wrong kind of value";
+    assert_eq!(one.ask("EXEC"), format!("OK {wrong} 11"));
+}
+
+#[test]
+fn who_waits_is_served_and_who_listens_hears() {
+    let data = directory("redis_waits");
+    let node = Running::start(&data);
+    let (mut waits, mut brings, mut listens) = (Redis::connect(&node), Redis::connect(&node), Redis::connect(&node));
+    waits.send(&["BLPOP", "q", "0"]);
+    assert_eq!(listens.ask("SUBSCRIBE c"), "subscribe c 1");
+    while brings
+        .ask("INFO clients")
+        .lines()
+        .all(|line| line != "blocked_clients:1")
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(brings.ask("RPUSH q job"), "1");
+    assert_eq!(waits.reply(), "q job");
+    assert_eq!(brings.ask("LLEN q"), "0");
+    assert_eq!(brings.ask("PUBLISH c news"), "1");
+    assert_eq!(listens.reply(), "message c news");
+    // In vain.
+    assert_eq!(waits.ask("BLPOP q 0.05"), "nil");
+}
+
+#[test]
+fn accounts_are_those_of_sql() {
+    let data = directory("redis_accounts");
+    let node = Running::start(&data);
+    let mut sql = node.client();
+    let mut owner = Redis::connect(&node);
+    owner.ask("SET k v");
+    rows(&mut sql, "CREATE USER reader@localhost IDENTIFIED BY 'secret'");
+    rows(&mut sql, "GRANT SELECT ON redis.* TO reader@localhost");
+    rows(&mut sql, "ALTER USER root@localhost IDENTIFIED BY 'mighty'");
+    let mut client = Redis::connect(&node);
+    assert_eq!(client.ask("GET k"), "NOAUTH Authentication required.");
+    let denied = "WRONGPASS invalid username-password pair or user is disabled.";
+    assert_eq!(client.ask("AUTH reader wrong"), denied);
+    assert_eq!(client.ask("AUTH reader secret"), "OK");
+    assert_eq!(client.ask("GET k"), "v");
+    assert_eq!(
+        client.ask("SET k w"),
+        "NOPERM User reader has no permissions to run the 'set' command"
+    );
+    let mut root = Redis::connect(&node);
+    assert_eq!(root.ask("AUTH mighty"), "OK");
+    assert_eq!(root.ask("SET k w"), "OK");
+    // They are in the process list.
+    let shown = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'reader'";
+    assert_eq!(rows(&mut sql, shown), ["1"]);
+}
