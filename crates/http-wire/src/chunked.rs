@@ -4,6 +4,12 @@ use crate::request::{Improper, Scan};
 
 /// Bytes of a chunk's first line, with extensions, which mean nothing here.
 const LINE_MAX: usize = 1 << 10;
+/// Bytes by which a body that came in chunks may be longer than the longest that did not.
+const FRAMES_MAX: usize = 1 << 20;
+/// Chunks of one body. Each is kept track of.
+const CHUNKS_MAX: usize = 1 << 20;
+/// What is kept for the next body.
+const CHUNKS_KEPT: usize = 64;
 /// Bytes of all headers behind the last chunk, which mean nothing here.
 const TRAILER_MAX: usize = 8 << 10;
 
@@ -28,9 +34,11 @@ impl Chunked {
             ..Chunked::default()
         };
         self.chunks.clear();
+        self.chunks.shrink_to(CHUNKS_KEPT);
     }
 
-    /// Looks on in `bytes`, which begin with the body. How many bytes it takes, once it is whole.
+    /// Looks on in `bytes`, which begin with the body. How many bytes it takes, once it is whole. What comes around the chunks counts, too:
+    /// all of it has to be held.
     pub fn scan(&mut self, bytes: &[u8], len_max: usize) -> Result<Scan<usize>, Improper> {
         const NO_CHUNK: Improper = Improper::Malformed("the body is not in chunks");
         loop {
@@ -61,7 +69,8 @@ impl Chunked {
                 continue;
             }
             let size = usize::try_from(size).map_err(|_| Improper::BodyTooLarge)?;
-            if size > len_max - self.len {
+            let is_too_long = size > len_max - self.len || self.at > len_max + FRAMES_MAX;
+            if is_too_long || self.chunks.len() == CHUNKS_MAX {
                 return Err(Improper::BodyTooLarge);
             }
             match bytes.get(begin + size..begin + size + 2) {
@@ -163,6 +172,16 @@ mod tests {
             assert_eq!(read(body, 99), Err(400), "{body:?}");
         }
         assert_eq!(read("5\r\nWikip\r\n", 4), Err(413));
+        // What stands around the chunks is bounded, too.
+        let padded = format!("1;{}\r\nx\r\n", "y".repeat(LINE_MAX - 10));
+        let mut chunked = Chunked::default();
+        assert_eq!(
+            chunked.scan(padded.repeat(2000).as_bytes(), 4000),
+            Err(Improper::BodyTooLarge)
+        );
+        let mut chunked = Chunked::default();
+        let many = "1\r\nx\r\n".repeat(CHUNKS_MAX + 1);
+        assert_eq!(chunked.scan(many.as_bytes(), many.len()), Err(Improper::BodyTooLarge));
         assert_eq!(read(&format!("4;{}", "x".repeat(LINE_MAX)), 99), Err(431));
         assert_eq!(read(&format!("0\r\n{}", "x: y\r\n".repeat(TRAILER_MAX)), 99), Err(431));
     }
