@@ -127,7 +127,11 @@ pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) 
     loop {
         if let Err(end) = connection.wait_for_request().await {
             connection.say_why(end);
-            return connection.close().await;
+            let patience = match connection.output.is_empty() {
+                true => Duration::ZERO,
+                false => LAST_READ_TIMEOUT,
+            };
+            return connection.close(patience).await;
         }
         if connection.long_turns.are_recent(Instant::now) {
             connection.stand_in_queue().await;
@@ -140,7 +144,7 @@ pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) 
         match next {
             Next::Request => {}
             Next::Broken => return,
-            Next::Close => return connection.close().await,
+            Next::Close => return connection.close(LAST_READ_TIMEOUT).await,
         }
         if connection.flush().await.is_err() {
             return;
@@ -500,9 +504,10 @@ impl Connection {
         out.extend_from_slice(&body);
     }
 
-    async fn close(mut self: Box<Self>) {
+    /// Sends what is left, and gives the client some time to read it.
+    async fn close(mut self: Box<Self>, patience: Duration) {
         if self.flush().await.is_ok() {
-            self.socket.close(LAST_READ_MAX, LAST_READ_TIMEOUT).await;
+            self.socket.close(LAST_READ_MAX, patience).await;
         }
     }
 }

@@ -177,9 +177,13 @@ fn open_to_clients(
     }
     let keyspace = Keyspace::new(engine.clone());
     let redis = open_to_redis(config, &keyspace, loops, &logins, tls.clone())?;
-    node.serves(parts.clone(), mysql.addr(), logins.clone());
     let rest = Rest::new(engine.clone(), front_http::jobs(loops.loops()));
-    doors.open(front_http::Open { logins, tls, rest });
+    doors.open(front_http::Open {
+        logins: logins.clone(),
+        tls,
+        rest,
+    });
+    node.serves(parts.clone(), mysql.addr(), logins);
     tokio::spawn(log_automatic_ids(engine.clone()));
     tokio::spawn(events::keep_time(engine.clone(), parts.shard.clone(), loops.loops()));
     tokio::spawn(expiry::keep_time(keyspace, parts.shard.clone(), loops.loops()));
