@@ -282,6 +282,11 @@ def nothing_stays_in_a_session(node):
     assert ask("ROLLBACK").status == 200
     assert ask("SELECT COUNT(*) FROM shop.items").json["rows"] == [[1]], "each request is a transaction of its own"
     assert ask("SELECT @@time_zone").json["rows"] == [["+00:00"]]
+    batch = {"operations": [{"op": "sql", "sql": "SET @secret = 7"}]}
+    assert node.ask("POST", "/v1/batch", batch, connection=one).status == 200
+    assert ask("SELECT @secret").json["rows"] == [[None]]
+    problem(node.ask("POST", "/v1/sql", {"sql": "SELECT 1", "database": "shop", "numbers": "none"}, connection=one), 400)
+    assert ask("SELECT DATABASE()").json["rows"] == [[None]]
 
 
 @test
@@ -427,6 +432,12 @@ def a_retried_write_is_answered_as_the_first_one(node):
     node.ask("DELETE", ROWS + "/1")
     again = node.ask("POST", ROWS, {"id": 1}, headers={"Idempotency-Key": "k2"})
     assert failed.body == again.body and problem(again, 409), "what has failed stays so"
+    insert = {"sql": "INSERT INTO shop.items (id) VALUES (20)"}
+    statements = [node.ask("POST", "/v1/sql", insert, headers={"Idempotency-Key": "statement"}) for _ in range(2)]
+    assert [one.status for one in statements] == [200, 200] and statements[1].headers["idempotency-replayed"] == "true"
+    assert node.ask("GET", ROWS + "/20").status == 200, "what was answered is there"
+    create = [node.ask("POST", "/v1/sql", {"sql": "CREATE TABLE shop.once (id INT)"}, headers={"Idempotency-Key": "table"}) for _ in range(2)]
+    assert [one.status for one in create] == [200, 200], "a statement that commits by itself"
     # At the same time, one is done.
     operation = {"operations": [{"op": "sql", "sql": "UPDATE shop.items SET stock = stock + 1 WHERE id = 9"}]}
     node.ask("POST", ROWS, {"id": 9, "stock": 0})
@@ -435,6 +446,24 @@ def a_retried_write_is_answered_as_the_first_one(node):
         answers = list(pool.map(send, range(8)))
     assert {(one.status, one.body) for one in answers} == {(200, answers[0].body)}, [one.text for one in answers]
     assert node.ask("GET", ROWS + "/9").json["stock"] == 1
+
+
+@test
+def whoever_goes_away_holds_nobody_up_for_long(node):
+    node.ask("POST", ROWS, {"id": 1, "stock": 0})
+    under = node.ask("POST", "/v1/transactions", {"deadline_ms": 2000}).headers["location"]
+    assert node.ask("PATCH", under + "/tables/shop/items/rows/1", {"stock": 1}).status == 204
+    body = '{"sql": "SELECT SLEEP(30)"}'
+    with socket.create_connection(("127.0.0.1", node.http)) as one:
+        one.sendall((f"POST {under}/sql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                     f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
+        asleep = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'HTTP transaction%' AND STATE NOT LIKE 'Waiting%'"
+        while node.sql(asleep)["rows"] != [[1]]:
+            time.sleep(0.01)
+    # Its deadline ends the transaction, and what runs in it.
+    assert node.ask("PATCH", ROWS + "/1", {"stock": 7}).status == 204
+    assert node.ask("GET", ROWS + "/1?columns=stock").json == {"stock": 7}
+    problem(node.ask("POST", under + "/commit"), 404, "transaction-gone")
 
 
 # --- bytes ---
@@ -507,6 +536,44 @@ def what_may_be_read_in_two_ways_is_refused(node):
 
 
 @test
+def what_two_readers_would_understand_differently_is_refused(node):
+    twice = problem(node.ask("POST", ROWS, '{"id": 1, "id": 2}'), 400)
+    assert "id stands there twice" in twice["detail"], twice
+    problem(node.ask("POST", ROWS, '{"id": 1, "ID": 2}'), 400, code=1110)
+    problem(node.ask("PUT", ROWS + "/7", '{"ID": 7, "id": 8}'), 400)
+    problem(node.ask("POST", "/v1/sql", '{"sql": "SELECT 1", "sql": "SELECT 2"}'), 400)
+    problem(node.ask("POST", "/v1/read", '{"reads": [{"table": "shop.orders", "keys": [{"customer": "a", "number": 1, "number": 2}]}]}'), 400)
+    assert node.sql("SELECT COUNT(*) FROM shop.items")["rows"] == [[0]]
+
+
+@test
+def numbers_of_any_size_keep_their_value_or_are_refused(node):
+    ask = lambda number: node.ask("POST", "/v1/sql", '{"sql": "SELECT ? AS n", "parameters": [%s]}' % number)
+    for number, told in [("18446744073709551616", "18446744073709551616"), ("-9223372036854775809", "-9223372036854775809"),
+                         ("-0", 0), ("1E5", 100000), ("1e-999", 0), ("1" * 60, "1" * 60)]:
+        assert ask(number).json["rows"] == [[told]], number
+    for number in ("1e999", "-1e999", "1e" + "9" * 1000, "1" * 1000):
+        problem(ask(number), 422, "bad-value")
+    problem(node.ask("POST", ROWS, '{"id": 1, "stock": 18446744073709551616}'), 422, code=1264)
+
+
+@test
+def what_stands_around_chunks_is_bounded(node):
+    head = b"POST /v1/sql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for piece in (b"1;" + b"x" * 1000 + b"\r\n \r\n", b"1\r\n \r\n"):
+        before, piece, sent = node.resident(), piece * 1000, 0
+        with socket.create_connection(("127.0.0.1", node.http), timeout=10) as one:
+            try:
+                while sent < 256 << 20:
+                    one.sendall(piece)
+                    sent += len(piece)
+            except OSError:
+                pass
+        assert sent < 128 << 20, sent
+        assert node.resident() - before < 256 << 20
+
+
+@test
 def slow_and_greedy_clients_disturb_nobody(node):
     node.ask("POST", ROWS, [{"id": n, "name": "x" * 50} for n in range(1000)])
     before = node.resident()
@@ -550,6 +617,13 @@ def large_bodies_and_deep_documents(node):
     before = node.resident()
     problem(node.ask("POST", ROWS, "[" + "{}," * 10_000_000 + "{}]"), 507)
     assert node.resident() - before < 600 << 20
+    # Objects, lists of names, of tables and of groups are bounded as lists of rows are.
+    problem(node.ask("POST", ROWS, "{" + ",".join(f'"c{n}":1' for n in range(3_000_000)) + "}"), 507)
+    problem(node.ask("POST", "/v1/read", '{"reads": [{"table": "shop.items", "keys": [1], "columns": [' + '"",' * 15_000_000 + '""]}]}'), 507)
+    problem(node.ask("POST", "/v1/read", '{"reads": [' + ",".join(['{"table": "shop.items", "keys": []}'] * 10_001) + "]}"), 413)
+    group = '{"table": "shop.items", "features": ["name"]}'
+    problem(node.ask("POST", "/v1/features", '{"entities": [], "groups": [' + ",".join([group] * 10_001) + "]}"), 413)
+    assert node.resident() - before < 600 << 20
     assert node.ask("POST", "/v1/sql", {"sql": "SELECT LENGTH(?)", "parameters": ["x" * (8 << 20)]}).json["rows"] == [[8 << 20]]
 
 
@@ -566,6 +640,11 @@ def the_same_address_speaks_tls(node):
     problem(node.ask("GET", "/v1/tables", login="plain:secret"), 403, code=3159)
     one = http.client.HTTPSConnection("127.0.0.1", node.http, context=context)
     assert node.ask("GET", "/v1/tables", login="plain:secret", connection=one).status == 200
+    # The node's own pages know it, too.
+    node.sql("GRANT PROCESS ON *.* TO safe@localhost")
+    one = http.client.HTTPSConnection("127.0.0.1", node.http, context=context)
+    assert node.ask("GET", "/status", login="safe:secret", connection=one).status == 200
+    assert node.ask("GET", "/status", login="safe:secret").status == 401
     node.sql("SET GLOBAL require_secure_transport = OFF")
     node.sql("DROP USER safe@localhost, plain@localhost")
 

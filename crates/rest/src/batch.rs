@@ -115,6 +115,7 @@ fn run_one(client: &mut Client, operation: &Operation, host: &dyn Host) -> Resul
 fn run_statement(client: &mut Client, text: &str, parameters: &[Given], host: &dyn Host) -> Result<Changed, Problem> {
     let values = parameters.iter().map(|given| json::value_of(given));
     let values = values.collect::<Result<Vec<_>, _>>()?;
+    client.is_used = true;
     let done = client.run(text, &values, host)?.done;
     if !client.in_transaction() {
         return Err(Problem::bad_request(

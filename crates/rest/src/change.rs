@@ -1,6 +1,5 @@
 //! Writes of rows: by statements, so that rights, triggers, foreign keys and generated columns hold.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use catalog::TableDef;
@@ -11,7 +10,7 @@ use types::{SqlError, Value};
 use crate::answer::Answer;
 use crate::client::{Client, quoted};
 use crate::etag::{self, Condition};
-use crate::json::{self, Given, List, Numbers};
+use crate::json::{self, Given, List, Named, Numbers};
 use crate::key;
 use crate::problem::Problem;
 use crate::routes::Task;
@@ -21,7 +20,7 @@ use crate::rows::{Wanted, no_row};
 const ROWS_AT_ONCE: usize = 100;
 
 /// A row as it is given: values by columns.
-pub type GivenRow = BTreeMap<String, Given>;
+pub type GivenRow = Named<Given>;
 
 /// What a write did.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -77,13 +76,12 @@ impl Client {
         let keys = key::columns_of(&target.def)?;
         let is_key = |name: &str| keys.iter().any(|(key, _)| catalog::same_name(key, name));
         for ((name, ty), value) in keys.iter().zip(&target.key) {
-            let given = row.iter().find(|(given, _)| catalog::same_name(given, name));
-            if let Some((_, given)) = given
-                && key::value_of_json(given, ty)?.as_ref().text() != value.as_ref().text()
-            {
-                return Err(Problem::bad_request(format!(
-                    "{name} is another value than in the path"
-                )));
+            for (_, given) in row.iter().filter(|(given, _)| catalog::same_name(given, name)) {
+                if key::value_of_json(given, ty)?.as_ref().text() != value.as_ref().text() {
+                    return Err(Problem::bad_request(format!(
+                        "{name} is another value than in the path"
+                    )));
+                }
             }
         }
         let tag = self.tag_of(target, host)?;
@@ -138,7 +136,7 @@ impl Client {
         }
         let mut values = Vec::with_capacity(row.len());
         let mut settings = Vec::with_capacity(row.len());
-        for (name, given) in row {
+        for (name, given) in row.iter() {
             settings.push(format!("{} = ?", quoted(name)));
             values.push(value_in(&target.def, name, given)?);
         }
@@ -203,7 +201,7 @@ impl Client {
             let places = vec![places.as_str(); chunk.len()].join(", ");
             let mut values = Vec::with_capacity(names.len() * chunk.len());
             for row in chunk {
-                for (name, given) in row {
+                for (name, given) in row.iter() {
                     values.push(value_in(&def, name, given)?);
                 }
             }

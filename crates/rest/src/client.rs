@@ -49,6 +49,8 @@ pub struct Client {
     pub(crate) is_transaction: bool,
     /// Its own in the open transaction, one within the other.
     savepoints: usize,
+    /// A statement of the client's may have left something in the session: variables, a database, temporary tables.
+    pub(crate) is_used: bool,
 }
 
 /// What a statement did: rows, or a count.
@@ -94,6 +96,7 @@ impl Client {
             key: Vec::new(),
             is_transaction: false,
             savepoints: 0,
+            is_used: false,
         }
     }
 
@@ -136,7 +139,7 @@ impl Client {
                 false => answer.refuse(&problem),
             }
         }
-        if !self.is_transaction && self.in_transaction() {
+        if !self.is_transaction && (self.is_used || self.in_transaction()) {
             self.reset(host);
         }
     }
@@ -150,11 +153,15 @@ impl Client {
         self.statements.clear();
         self.session = None;
         self.savepoints = 0;
+        self.is_used = false;
     }
 
     /// The session, as if it had just been opened.
-    pub(crate) fn reset(&mut self, host: &dyn Host) {
+    fn reset(&mut self, host: &dyn Host) {
+        self.is_used = false;
         self.statements.clear();
+        // A reset leaves the database.
+        self.session.take_if(|session| session.database().is_some());
         if let Some(session) = &mut self.session {
             session.reset();
             if set_up(session, host).is_err() {

@@ -3,7 +3,6 @@
 //! A *group* is a table whose primary key names entities; its columns are features. A feature's value is what the request passes, else what the table
 //! has, unless that is older than the group allows, else its default, else null. Beside each value stands where it comes from.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -13,7 +12,7 @@ use types::{SqlType, ValueRef};
 
 use crate::answer::Answer;
 use crate::client::{Client, quoted};
-use crate::json::{self, Given, List, Numbers};
+use crate::json::{self, Given, List, Named, Numbers};
 use crate::key;
 use crate::moment::micros_since_1970;
 use crate::problem::Problem;
@@ -26,11 +25,11 @@ use crate::statements::type_name;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Body {
-    groups: Vec<Group>,
+    groups: List<Group>,
     /// Values of the groups' keys, by name.
-    entities: List<BTreeMap<String, Given>>,
+    entities: List<Named<Given>>,
     /// For each entity, values that are taken as they are, by the features' names.
-    passed: Option<List<BTreeMap<String, Given>>>,
+    passed: Option<List<Named<Given>>>,
     numbers: Option<String>,
 }
 
@@ -42,10 +41,10 @@ struct Group {
     /// In the answer; the table's by default.
     name: Option<String>,
     /// What of an entity is the primary key; columns of the same names by default.
-    key: Option<Vec<String>>,
-    features: Vec<String>,
+    key: Option<List<String>>,
+    features: List<String>,
     #[serde(default)]
-    defaults: BTreeMap<String, Given>,
+    defaults: Named<Given>,
     /// The column that says when the row was made: a DATETIME or TIMESTAMP in UTC, or milliseconds since 1970.
     event_time: Option<String>,
     max_age_seconds: Option<u64>,
@@ -109,7 +108,8 @@ struct Source<'g> {
 pub fn vectors(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Result<(), Problem> {
     let body: Body = task.request.json()?;
     let numbers = numbers_named(body.numbers.as_deref())?;
-    let keys = body.entities.len().saturating_mul(body.groups.len());
+    // A group is looked at also where there are no entities.
+    let keys = body.entities.len().max(1).saturating_mul(body.groups.len());
     if keys > KEYS_MAX {
         return Err(Problem::new(
             413,
@@ -126,7 +126,7 @@ pub fn vectors(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) ->
         return Err(Problem::bad_request("passed has an object for each entity"));
     }
     let host = task.host;
-    for group in &body.groups {
+    for group in body.groups.iter() {
         if group.max_age_seconds.is_some() && group.event_time.is_none() {
             return Err(Problem::bad_request("max_age_seconds asks for an event_time"));
         }
@@ -168,7 +168,7 @@ fn sources<'g>(client: &mut Client, groups: &'g [Group], host: &dyn Host) -> Res
         let def = client.session(host)?.definition_of(database, table)?;
         let key_columns = key::columns_of(&def)?;
         let key_names = match &group.key {
-            Some(names) if names.len() == key_columns.len() => names.clone(),
+            Some(names) if names.len() == key_columns.len() => names.0.clone(),
             Some(_) => return Err(Problem::bad_request("the key has other columns than the primary key")),
             None => key_columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
         };
@@ -188,7 +188,7 @@ fn sources<'g>(client: &mut Client, groups: &'g [Group], host: &dyn Host) -> Res
     groups.iter().map(source).collect()
 }
 
-fn key_part<'e>(entity: &'e BTreeMap<String, Given>, name: &str) -> Result<&'e Given, Problem> {
+fn key_part<'e>(entity: &'e Named<Given>, name: &str) -> Result<&'e Given, Problem> {
     entity
         .get(name)
         .ok_or_else(|| Problem::bad_request(format!("an entity has no {name}")))
@@ -198,7 +198,7 @@ fn key_part<'e>(entity: &'e BTreeMap<String, Given>, name: &str) -> Result<&'e G
 fn read_directly(
     client: &mut Client,
     sources: &[Source<'_>],
-    entities: &[BTreeMap<String, Given>],
+    entities: &[Named<Given>],
     numbers: Numbers,
     host: &dyn Host,
 ) -> Result<Option<Vec<Option<Found>>>, Problem> {
@@ -277,7 +277,7 @@ fn micros_of(value: ValueRef<'_>) -> Option<i64> {
 fn read_by_statement(
     client: &mut Client,
     source: &Source<'_>,
-    entity: &BTreeMap<String, Given>,
+    entity: &Named<Given>,
     numbers: Numbers,
     host: &dyn Host,
 ) -> Result<Option<Found>, Problem> {

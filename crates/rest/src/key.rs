@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use types::decimal::Decimal;
 use types::{SqlType, TypeKind, Value};
 
-use crate::json;
+use crate::json::{self, List, Named};
 use crate::problem::Problem;
 use crate::request::segment;
 
@@ -83,10 +83,9 @@ pub fn of_texts(def: &TableDef, texts: &[Cow<'_, str>]) -> Result<Vec<Value>, Pr
 pub fn of_json(def: &TableDef, given: &RawValue) -> Result<Vec<Value>, Problem> {
     let columns = columns_of(def)?;
     let values: Vec<&RawValue> = match given.get().as_bytes().first() {
-        Some(b'[') => serde_json::from_str(given.get()).map_err(json::not_json)?,
+        Some(b'[') => serde_json::from_str::<List<_>>(given.get()).map_err(json::not_json)?.0,
         Some(b'{') => {
-            let named: std::collections::BTreeMap<String, &RawValue> =
-                serde_json::from_str(given.get()).map_err(json::not_json)?;
+            let named: Named<&RawValue> = serde_json::from_str(given.get()).map_err(json::not_json)?;
             check_count(columns.len(), named.len())?;
             let value = |(name, _): &(&str, &SqlType)| {
                 let found = named.iter().find(|(given, _)| catalog::same_name(given, name));

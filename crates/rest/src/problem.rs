@@ -12,6 +12,8 @@ use types::{ErrorKind, SqlError};
 use crate::json;
 
 pub const CONTENT_TYPE: &str = "application/problem+json";
+/// After which a node that does not serve may be asked again.
+const RETRY_AFTER_SECONDS: &str = "1";
 const TYPES: &str = "https://latsdb.org/problems/";
 
 /// Why a request was not done.
@@ -65,7 +67,8 @@ impl Problem {
     pub fn unavailable(detail: impl Into<Cow<'static, str>>) -> Problem {
         Problem {
             retry: true,
-            ..Problem::new(503, "unavailable", "The node does not serve now", detail).with_header("retry-after", "1")
+            ..Problem::new(503, "unavailable", "The node does not serve now", detail)
+                .with_header("retry-after", RETRY_AFTER_SECONDS)
         }
     }
 
@@ -94,11 +97,15 @@ impl From<SqlError> for Problem {
     fn from(error: SqlError) -> Problem {
         let (status, name, title) = class_of(error.kind());
         let retry = matches!(status, 503 | 429) || name == "conflict";
-        Problem {
+        let mut problem = Problem {
             error: Some(Box::new((error.code(), error.sqlstate().to_owned()))),
             retry,
             ..Problem::new(status, name, title, error.message().to_owned())
+        };
+        if status == 503 {
+            problem = problem.with_header("retry-after", RETRY_AFTER_SECONDS);
         }
+        problem
     }
 }
 

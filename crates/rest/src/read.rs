@@ -30,7 +30,7 @@ struct Read {
     database: Option<String>,
     table: String,
     keys: List<Given>,
-    columns: Option<Vec<String>>,
+    columns: Option<List<String>>,
 }
 
 impl Read {
@@ -61,7 +61,8 @@ struct Keys {
 pub fn many(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Result<(), Problem> {
     let body: Body = task.request.json()?;
     let numbers = numbers_named(body.numbers.as_deref())?;
-    let keys: usize = body.reads.iter().map(|read| read.keys.len()).sum();
+    // A read without keys looks at its table all the same.
+    let keys: usize = body.reads.iter().map(|read| read.keys.len().max(1)).sum();
     if keys > KEYS_MAX {
         return Err(Problem::new(
             413,
@@ -126,8 +127,12 @@ fn write_key(direct: &Direct, given: &Given, out: &mut Vec<u8>) -> Result<bool, 
     let text = given.get();
     match text.as_bytes().first() {
         Some(b'[') => {
-            let parts: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).map_err(json::not_json)?;
-            let texts = parts.into_iter().map(text_of).collect::<Result<Option<Vec<_>>, _>>()?;
+            let parts: List<&serde_json::value::RawValue> = serde_json::from_str(text).map_err(json::not_json)?;
+            let texts = parts
+                .0
+                .into_iter()
+                .map(text_of)
+                .collect::<Result<Option<Vec<_>>, _>>()?;
             Ok(texts.is_some_and(|texts| direct.by_key.write_key(texts.iter().map(|text| &**text), out)))
         }
         _ => match text_of(given)? {

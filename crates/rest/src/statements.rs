@@ -59,16 +59,19 @@ pub fn run(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Res
     let parameters = body.parameters.iter().map(|given| json::value_of(given));
     let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
     let host = task.host;
+    client.is_used = true;
     if let Some(database) = &body.database {
         client.session(host)?.use_database(database)?;
     }
     if body.format == Format::Arrow {
-        let ran = run_statement(client, &body.sql, &parameters, host, &mut ArrowSink::new(answer));
-        if !client.is_transaction {
-            client.reset(host);
-        }
         // Behind a part of the stream, its missing end tells the client.
-        return Ok(ran?);
+        return Ok(run_statement(
+            client,
+            &body.sql,
+            &parameters,
+            host,
+            &mut ArrowSink::new(answer),
+        )?);
     }
     if body.format == Format::Ndjson {
         answer.head.content_type = NDJSON;
@@ -84,18 +87,13 @@ pub fn run(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Res
         is_first_row: true,
     };
     let ran = run_statement(client, &body.sql, &parameters, host, &mut sink);
-    let ended = match ran {
+    match ran {
         Ok(()) => {
             sink.close();
             Ok(())
         }
         Err(error) => sink.fail(error.into()),
-    };
-    // What the statement has left in the session is not the next request's.
-    if !client.is_transaction {
-        client.reset(host);
     }
-    ended
 }
 
 fn run_statement(

@@ -59,7 +59,8 @@ pub struct Tokens {
 
 #[derive(Default)]
 struct KnownTokens {
-    catalog_version: u64,
+    /// Of which this is read; none yet.
+    catalog_version: Option<u64>,
     by_hash: HashMap<String, (String, String, Token)>,
 }
 
@@ -115,8 +116,8 @@ impl Rest {
         let hash = hash_of(token);
         let catalog = self.engine.catalog();
         let mut known = self.tokens.known.lock();
-        if known.catalog_version != catalog.version() || known.by_hash.is_empty() {
-            known.catalog_version = catalog.version();
+        if known.catalog_version != Some(catalog.version()) {
+            known.catalog_version = Some(catalog.version());
             known.by_hash = catalog
                 .accounts()
                 .flat_map(|account| {

@@ -131,11 +131,12 @@ pub fn begin(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> R
         },
     ];
     let (own_id, own_rest, identity) = (id.clone(), rest.clone(), client.identity.clone());
+    let place = Place {
+        rest: own_rest,
+        id: own_id,
+    };
     let work = move |connection_id: u32, host: &dyn Host| {
-        let place = Place {
-            rest: own_rest,
-            id: own_id,
-        };
+        let place = place;
         live(&place.rest, connection_id, identity, &begins, received, ends_at, host);
     };
     let user = client.identity.user.clone();

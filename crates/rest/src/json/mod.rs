@@ -3,5 +3,5 @@
 mod read;
 mod write;
 
-pub use read::{Given, List, binary, not_json, value_of};
+pub use read::{Given, List, Named, binary, not_json, value_of};
 pub use write::{Numbers, write_cell, write_text};

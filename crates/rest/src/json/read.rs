@@ -1,9 +1,11 @@
 //! JSON as values of statements.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::marker::PhantomData;
 
 use http_wire::base64;
-use serde::de::{Error, SeqAccess, Visitor};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use types::decimal::Decimal;
@@ -30,7 +32,7 @@ pub fn value_of(given: &RawValue) -> Result<Value, Problem> {
             None => Value::str(text),
         },
         Some(b'[') => Value::str(text),
-        _ => number_of(text),
+        _ => number_of(text)?,
     })
 }
 
@@ -51,22 +53,29 @@ pub fn binary(text: &str) -> Result<Vec<u8>, Problem> {
     base64::decode(text.as_bytes()).ok_or_else(|| Problem::bad_request("binary data is not in base 64"))
 }
 
-fn number_of(text: &str) -> Value {
+fn number_of(text: &str) -> Result<Value, Problem> {
     if let Ok(n) = text.parse() {
-        return Value::Int(n);
+        return Ok(Value::Int(n));
     }
     if let Ok(n) = text.parse() {
-        return Value::UInt(n);
+        return Ok(Value::UInt(n));
     }
     // As MySQL reads literals: with an exponent it is a double.
-    match text.contains(['e', 'E']) {
-        false => Decimal::parse(text).map_or_else(|| double(text), Value::Decimal),
-        true => double(text),
+    if !text.contains(['e', 'E'])
+        && let Some(decimal) = Decimal::parse(text)
+    {
+        return Ok(Value::Decimal(decimal));
     }
-}
-
-fn double(text: &str) -> Value {
-    Value::Double(number::parse_double(text.as_bytes()).value)
+    let double = number::parse_double(text.as_bytes());
+    match double.overflow {
+        false => Ok(Value::Double(double.value)),
+        true => Err(Problem::new(
+            422,
+            "bad-value",
+            "A value does not fit its column",
+            "a number is larger than any DOUBLE or DECIMAL",
+        )),
+    }
 }
 
 /// A list that is read turn by turn, under the limits of a statement: bodies may be long, and small in bytes but large in memory.
@@ -109,6 +118,53 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
         }
 
         deserializer.deserialize_seq(InTurns(PhantomData)).map(List)
+    }
+}
+
+/// An object by its names, none of which stands there twice: readers would not agree on which one counts. Read as a [`List`] is.
+pub struct Named<T>(pub BTreeMap<String, T>);
+
+impl<T> Default for Named<T> {
+    fn default() -> Named<T> {
+        Named(BTreeMap::new())
+    }
+}
+
+impl<T> std::ops::Deref for Named<T> {
+    type Target = BTreeMap<String, T>;
+
+    fn deref(&self) -> &BTreeMap<String, T> {
+        &self.0
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Named<T>, D::Error> {
+        struct InTurns<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for InTurns<T> {
+            type Value = BTreeMap<String, T>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BTreeMap<String, T>, A::Error> {
+                let mut named = BTreeMap::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    match named.entry(name) {
+                        Entry::Vacant(place) => drop(place.insert(map.next_value()?)),
+                        Entry::Occupied(place) => {
+                            return Err(A::Error::custom(format!("{} stands there twice", place.key())));
+                        }
+                    }
+                    governor::tick().map_err(|_| A::Error::custom("the request was stopped"))?;
+                }
+                Ok(named)
+            }
+        }
+
+        deserializer.deserialize_map(InTurns(PhantomData)).map(Named)
     }
 }
 
