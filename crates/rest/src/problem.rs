@@ -16,6 +16,12 @@ pub const CONTENT_TYPE: &str = "application/problem+json";
 const RETRY_AFTER_SECONDS: &str = "1";
 const TYPES: &str = "https://latsdb.org/problems/";
 
+/// Status, name and title.
+type Class = (u16, &'static str, &'static str);
+
+const UNAVAILABLE: Class = (503, "unavailable", "The node does not serve now");
+const COMMIT: Class = (500, "commit", "The commit has failed, or its outcome is not known");
+
 /// Why a request was not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -67,9 +73,20 @@ impl Problem {
     pub fn unavailable(detail: impl Into<Cow<'static, str>>) -> Problem {
         Problem {
             retry: true,
-            ..Problem::new(503, "unavailable", "The node does not serve now", detail)
-                .with_header("retry-after", RETRY_AFTER_SECONDS)
+            ..Problem::of_class(UNAVAILABLE, detail).with_header("retry-after", RETRY_AFTER_SECONDS)
         }
+    }
+
+    /// A commit whose answer did not come.
+    pub fn unknown_commit(why: &str) -> Problem {
+        Problem::of_class(
+            COMMIT,
+            format!("it is not known whether the transaction committed: {why}"),
+        )
+    }
+
+    fn of_class((status, name, title): Class, detail: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::new(status, name, title, detail)
     }
 
     pub fn write(&self, out: &mut Vec<u8>) {
@@ -110,7 +127,7 @@ impl From<SqlError> for Problem {
 }
 
 /// What HTTP calls an error of a statement.
-fn class_of(kind: ErrorKind) -> (u16, &'static str, &'static str) {
+fn class_of(kind: ErrorKind) -> Class {
     match kind.code() {
         // ER_DBACCESS_DENIED, ER_TABLEACCESS_DENIED, ER_COLUMNACCESS_DENIED, ER_SPECIFIC_ACCESS_DENIED, ER_PROCACCESS_DENIED,
         // ER_NONEXISTING_GRANT, ER_ACCESS_DENIED, expired and locked accounts.
@@ -123,8 +140,8 @@ fn class_of(kind: ErrorKind) -> (u16, &'static str, &'static str) {
         1022 | 1062 | 1586 => (409, "duplicate-key", "The key is there already"),
         // Foreign keys.
         1216 | 1217 | 1451 | 1452 => (409, "foreign-key", "Another row refers to it, or is missing"),
-        // ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_LOCK_NOWAIT, ER_CHECKREAD
-        1205 | 1213 | 3572 | 1020 => (409, "conflict", "Another transaction was in the way"),
+        // ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_LOCK_NOWAIT, ER_CHECKREAD, ER_TABLE_DEF_CHANGED
+        1205 | 1213 | 3572 | 1020 | 1412 => (409, "conflict", "Another transaction was in the way"),
         // ER_CHECK_CONSTRAINT_VIOLATED, values that do not fit.
         3819 | 1048 | 1264 | 1265 | 1292 | 1364 | 1366 | 1406 | 3140 | 3141 => {
             (422, "bad-value", "A value does not fit its column")
@@ -135,12 +152,39 @@ fn class_of(kind: ErrorKind) -> (u16, &'static str, &'static str) {
         3024 => (504, "timeout", "The statement took too long"),
         // ER_SERVER_SHUTDOWN, ER_QUERY_INTERRUPTED, ER_SESSION_WAS_KILLED
         1053 | 1317 | 3169 => (503, "interrupted", "The statement was interrupted"),
-        // Memory.
-        1037 | 1038 | 1041 | 1114 | 1021 => (507, "out-of-memory", "The node has no room for this"),
+        // No majority is reached.
+        1047 => UNAVAILABLE,
+        // ER_ERROR_DURING_COMMIT: whoever sends the request again has to find out first, or to have an idempotency key.
+        1180 => COMMIT,
+        // Memory, locks, the disk.
+        1037 | 1038 | 1041 | 1114 | 1206 | 1021 => (507, "out-of-memory", "The node has no room for this"),
         // ER_NOT_SUPPORTED_YET
         1235 => (501, "not-implemented", "This is not implemented"),
         // ER_UNKNOWN_ERROR
         1105 => (500, "internal", "The node has failed"),
         _ => (400, "bad-statement", "The statement cannot be run"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_try_again_is_told_so() {
+        let told = |kind: ErrorKind| {
+            let problem = Problem::from(SqlError::with_message(kind, "why".to_owned()));
+            let waits = problem.headers.iter().any(|(name, _)| *name == "retry-after");
+            (problem.status, problem.name, problem.retry, waits)
+        };
+        assert_eq!(told(ErrorKind::UnknownCom), (503, "unavailable", true, true));
+        assert_eq!(told(ErrorKind::ServerShutdown), (503, "interrupted", true, true));
+        assert_eq!(told(ErrorKind::LockDeadlock), (409, "conflict", true, false));
+        assert_eq!(
+            told(ErrorKind::ErrorDuringCommit),
+            (500, "commit", false, false),
+            "what may have been done is not sent again"
+        );
+        assert_eq!(told(ErrorKind::NoSuchTable), (404, "not-found", false, false));
     }
 }

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use sql_api::host::{Host, WaitEnd};
 use sql_api::session::SessionAccount;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use types::{ErrorKind, SqlResult};
 
 use crate::answer::{Answer, Head, Outlet};
@@ -30,6 +30,7 @@ use crate::request::Request;
 use crate::routes::Task;
 use crate::service::Rest;
 
+const COMMIT_PATH: &str = "/v1/commit";
 const DEADLINE_DEFAULT: Duration = Duration::from_secs(10);
 const DEADLINE_MAX: Duration = Duration::from_secs(60);
 /// Open transactions of one account, and of the node.
@@ -239,7 +240,12 @@ impl Outlet for PieceOutlet<'_> {
 }
 
 fn send(to: &mpsc::Sender<Piece>, head: Head, body: Vec<u8>, is_last: bool, host: &dyn Host) -> SqlResult<()> {
-    let piece = Piece { head, body, is_last };
+    // What there is room for arrives, whatever interrupts the job: it may say that a commit was done.
+    let piece = match to.try_send(Piece { head, body, is_last }) {
+        Ok(()) => return Ok(()),
+        Err(TrySendError::Closed(_)) => return Err(ErrorKind::NetErrorOnWrite.into()),
+        Err(TrySendError::Full(piece)) => piece,
+    };
     let mut sent = false;
     let waited = host.wait_interruptible(pin!(async { sent = to.send(piece).await.is_ok() }), None);
     match (waited, sent) {
@@ -293,8 +299,8 @@ pub fn forward_to(
         answer: to,
     };
     requests.try_send(forwarded).map_err(|refused| match refused {
-        mpsc::error::TrySendError::Closed(_) => gone(),
-        mpsc::error::TrySendError::Full(_) => Problem {
+        TrySendError::Closed(_) => gone(),
+        TrySendError::Full(_) => Problem {
             retry: true,
             ..Problem::new(
                 409,
@@ -310,6 +316,9 @@ pub fn forward_to(
             .host
             .wait_interruptible(pin!(async { next = pieces.recv().await }), None);
         if let WaitEnd::Interrupted(interrupt) = waited {
+            if path == COMMIT_PATH {
+                return Err(Problem::unknown_commit("its answer was not waited for"));
+            }
             return Err(types::SqlError::from(governor::Stop::Interrupt(interrupt)).into());
         }
         let Some(Piece { head, body, is_last }) = next else {
