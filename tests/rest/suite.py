@@ -717,7 +717,7 @@ def main():
     FOLDER = os.path.abspath(options.dir)
     os.makedirs(FOLDER, exist_ok=True)
     node = Node(options.binary, os.path.join(FOLDER, "data"))
-    failed = 0
+    passed = failed = 0
     for run in TESTS:
         if options.names and run.__name__ not in options.names:
             continue
@@ -725,6 +725,7 @@ def main():
         try:
             begin(node)
             run(node)
+            passed += 1
             print(f"ok   {run.__name__} {time.monotonic() - begun:.1f} s", flush=True)
         except Exception:
             failed += 1
@@ -735,6 +736,7 @@ def main():
         failed += 1
         print("FAIL", panics)
     node.stop()
+    print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 
 
