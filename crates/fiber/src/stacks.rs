@@ -7,8 +7,9 @@ use corosensei::stack::{DefaultStack, Stack};
 /// Address space of a stack; memory is taken as it is touched, and goes back when it was much. Code without optimization takes
 /// several times as much for a call.
 const STACK_LEN: usize = if cfg!(debug_assertions) { 128 << 20 } else { 32 << 20 };
-/// How many a thread keeps for later.
-const KEPT_MAX: usize = 64;
+/// How many a thread keeps for later: a new one costs three calls of the system, and giving it back interrupts all cores. What a kept one
+/// has touched is small.
+const KEPT_MAX: usize = 256;
 
 thread_local! {
     static KEPT: RefCell<Vec<DefaultStack>> = RefCell::default();

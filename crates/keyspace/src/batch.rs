@@ -52,6 +52,7 @@ pub struct Submission {
     commands: Vec<Queued>,
     /// Which of the arguments are keys to be locked.
     keys: Vec<u32>,
+    is_in_line: Cell<bool>,
     state: RefCell<State>,
 }
 
@@ -80,6 +81,7 @@ impl Submission {
             args: Vec::new(),
             commands: Vec::new(),
             keys: Vec::new(),
+            is_in_line: Cell::new(false),
             state: RefCell::new(State::Waiting(None)),
         }
     }
@@ -127,6 +129,7 @@ impl Submission {
 /// Runs the commands with those of others; appends their answers. False: they have to be run alone.
 pub fn run(submission: Submission, host: &dyn Host, reply: &mut Reply) -> bool {
     let submission = Rc::new(submission);
+    submission.is_in_line.set(true);
     WAITING.with_borrow_mut(|waiting| waiting.push_back(submission.clone()));
     let mine = InLine(&submission);
     if UNDER_WAY.get() < UNDER_WAY_MAX && WAITING.with_borrow(|waiting| waiting.len() == 1) {
@@ -151,12 +154,11 @@ struct InLine<'s>(&'s Rc<Submission>);
 
 impl Drop for InLine<'_> {
     fn drop(&mut self) {
-        let was_waiting = WAITING.with_borrow_mut(|waiting| {
-            let before = waiting.len();
-            waiting.retain(|other| !Rc::ptr_eq(other, self.0));
-            before != waiting.len()
-        });
-        if was_waiting && matches!(*self.0.state.borrow(), State::Called) {
+        if !self.0.is_in_line.get() {
+            return;
+        }
+        WAITING.with_borrow_mut(|waiting| waiting.retain(|other| !Rc::ptr_eq(other, self.0)));
+        if matches!(*self.0.state.borrow(), State::Called) {
             call_next();
         }
     }
@@ -221,6 +223,7 @@ fn lead(host: &dyn Host) {
                 break;
             }
             commands += next.commands.len();
+            next.is_in_line.set(false);
             led.extend(waiting.pop_front());
         }
         led

@@ -174,6 +174,19 @@ impl Hub {
         }
     }
 
+    /// How many a message of PUBLISH would reach.
+    pub fn listeners(&self, channel: &[u8]) -> usize {
+        let channels = self.channels.lock();
+        let by_name = channels.by_name.get(channel).map_or(0, Vec::len);
+        let by_pattern = channels.by_pattern.iter().filter(|(_, glob, _)| glob.takes(channel));
+        by_name + by_pattern.count()
+    }
+
+    /// How many a message of SPUBLISH would reach.
+    pub fn shard_listeners(&self, channel: &[u8]) -> usize {
+        self.channels.lock().of_shards.get(channel).map_or(0, Vec::len)
+    }
+
     /// Gives a message to all who listen; how many do.
     pub fn publish(&self, channel: &[u8], message: &[u8]) -> usize {
         let channels = self.channels.lock();
@@ -374,9 +387,7 @@ impl Hub {
 
     /// How many commands wait.
     pub fn waiting(&self) -> usize {
-        let waiting = self.waiting.lock();
-        let all = waiting.values();
-        all.map(|waiters| waiters.line.len() + waiters.beside.len()).sum()
+        self.places.load(Ordering::SeqCst)
     }
 }
 

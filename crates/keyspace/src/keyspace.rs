@@ -16,6 +16,7 @@ use crate::cursors::Cursors;
 use crate::failure::{Failure, Outcome};
 use crate::hub::{Called, Hub};
 use crate::notify;
+use crate::script::Scripts;
 use crate::slowlog::Slowlog;
 use crate::tables::{self, DATABASES, Db};
 use crate::work::Event;
@@ -32,6 +33,7 @@ pub struct Keyspace {
     pub clients: Clients,
     pub slowlog: Slowlog,
     pub cursors: Cursors,
+    pub scripts: Scripts,
 }
 
 impl Keyspace {
@@ -47,6 +49,7 @@ impl Keyspace {
             clients: Clients::default(),
             slowlog: Slowlog::default(),
             cursors: Cursors::default(),
+            scripts: Scripts::default(),
         })
     }
 

@@ -9,7 +9,8 @@
 //! 2. [`command`]: what commands there are, and who runs them; [`call`]: one that runs; [`failure`]: what its client is told;
 //! 3. [`work`]: the transaction that it runs in; [`tables`] and [`head`]: the rows;
 //! 4. [`types`]: what the commands do; [`expiry`], [`glob`], [`chance`], [`cursors`];
-//! 5. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys, and who listens to channels; [`notify`]; [`purge`].
+//! 5. [`script`]: scripts in Lua, and libraries of functions;
+//! 6. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys, and who listens to channels; [`notify`]; [`purge`].
 
 mod batch;
 pub mod call;
@@ -25,6 +26,7 @@ pub mod hub;
 pub mod keyspace;
 mod notify;
 pub mod purge;
+pub mod script;
 mod server;
 pub mod session;
 mod slowlog;

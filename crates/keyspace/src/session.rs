@@ -10,7 +10,9 @@
 
 pub mod multi;
 pub mod pubsub;
+mod scripts;
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +36,7 @@ use crate::tables::{DATABASE, Part};
 use crate::work::{Event, Work};
 
 use multi::{Queue, Watch};
-use pubsub::Subscriptions;
+use pubsub::{Message, Subscriptions};
 
 /// How often work begins anew before its client is told.
 const TRIES: u32 = 20;
@@ -70,6 +72,10 @@ pub struct Session {
     pub(crate) queue: Option<Queue>,
     pub(crate) watch: Option<Watch>,
     subscriptions: Option<Subscriptions>,
+    /// What the transaction that is running has published.
+    held_messages: Option<Vec<Message>>,
+    /// Keys that scripts in it did not declare and have changed: when it begins anew, it locks them before its snapshot.
+    pub(crate) late_keys: BTreeSet<(u32, Vec<u8>)>,
     /// What the account may do with the keys of a database, by the catalog of this version.
     rights: Option<(u64, u32, Privileges)>,
     /// The connection ends when the answers have been sent.
@@ -103,6 +109,9 @@ pub struct SessionCall<'c> {
 /// What runs a command on keys.
 pub type Run = fn(&mut Call<'_, '_>) -> Outcome;
 
+/// What runs a script, in a transaction whose locks the keys have that it declares.
+pub type RunScript = fn(&mut SessionCall<'_>, &mut Work<'_>) -> Outcome;
+
 /// A request: its words, the command's name first.
 pub type Request<'r> = Vec<&'r [u8]>;
 
@@ -112,6 +121,11 @@ enum Meant {
     Data {
         command: &'static Command,
         run: Run,
+    },
+    /// Runs commands on keys.
+    Script {
+        command: &'static Command,
+        run: RunScript,
     },
     /// Runs on the session.
     Session {
@@ -162,6 +176,8 @@ impl Session {
             queue: None,
             watch: None,
             subscriptions: None,
+            held_messages: None,
+            late_keys: BTreeSet::new(),
             rights: None,
             ends: false,
         }
@@ -232,6 +248,7 @@ impl Session {
             Err(failure) => Meant::Refused(failure),
             Ok(command) => match command.handler {
                 Handler::Data(run) => Meant::Data { command, run },
+                Handler::Script(run) => Meant::Script { command, run },
                 Handler::Session(run) => Meant::Session { command, run },
                 Handler::Nobody => Meant::Refused(Failure::Reply(
                     format!("ERR the command '{}' is not implemented", command.name()).into(),
@@ -264,7 +281,7 @@ impl Session {
     }
 
     /// NOPERM where the account may not do that with the keys of the database.
-    fn check_rights(&mut self, command: &Command) -> Outcome {
+    pub(crate) fn check_rights(&mut self, command: &Command) -> Outcome {
         let (Some(SessionAccount::Account { user, host }), true) =
             (&self.account, command.flags.reads || command.flags.writes)
         else {
@@ -394,12 +411,17 @@ impl Session {
                 }
                 Err(failure)
             }
-            (Meant::Data { command, .. } | Meant::Session { command, .. }, true) if !multi::runs_at_once(command) => {
+            (Meant::Data { command, .. } | Meant::Script { command, .. } | Meant::Session { command, .. }, true)
+                if !multi::runs_at_once(command) =>
+            {
                 self.enqueue(command, args, reply)
             }
             (Meant::Data { command, run }, _) => self
                 .begin_command(command, host)
                 .and_then(|()| self.run_data(command, run, args, host, reply)),
+            (Meant::Script { command, run }, _) => self
+                .begin_command(command, host)
+                .and_then(|()| self.run_script(command, run, args, host, reply)),
             (Meant::Session { command, run }, _) => self.begin_command(command, host).and_then(|()| {
                 self.begin_statement();
                 run(&mut SessionCall {
@@ -455,8 +477,12 @@ impl Session {
 
     /// From here on the governor counts for a new command.
     fn begin_statement(&self) {
-        let limit = self.keyspace.engine().participant().store().memory().limit() / 4;
-        governor::begin_statement(limit);
+        governor::begin_statement(self.statement_memory());
+    }
+
+    /// Bytes that a command may hold.
+    pub(crate) fn statement_memory(&self) -> u64 {
+        self.keyspace.engine().participant().store().memory().limit() / 4
     }
 
     fn run_data(
@@ -482,40 +508,58 @@ impl Session {
         host: &dyn Host,
         reply: &mut Reply,
     ) -> Outcome {
-        let begin = reply.bytes.len();
-        let keyspace = self.keyspace.clone();
-        let mut tries = 0;
-        loop {
-            self.begin_statement();
-            let db = keyspace.db(self.db, host)?;
-            let mut work = Work::begin(&keyspace, self.durability, host);
+        self.in_transaction(host, reply, &mut |session, reply| {
+            let keyspace = session.keyspace.clone();
+            let db = keyspace.db(session.db, host)?;
+            let mut work = Work::begin(&keyspace, session.durability, host);
             let written = written_keys(command, args);
-            let locked = match written.is_empty() {
-                true => work.catch_up(),
-                false => work.lock_keys(&db, written),
-            };
-            let done = locked.and_then(|()| {
-                run(&mut Call {
-                    work: &mut work,
-                    db,
-                    args,
-                    reply,
-                    may_block: true,
-                })
-            });
-            let done = done.and_then(|()| commit(work, host));
+            match written.is_empty() {
+                true => work.catch_up()?,
+                false => work.lock_keys(&db, written)?,
+            }
+            run(&mut Call {
+                work: &mut work,
+                db,
+                args,
+                reply,
+                may_block: true,
+            })?;
+            commit(work, host)
+        })
+    }
+
+    /// Runs a transaction, anew where it has to begin anew, and tells others when it is committed. What it publishes they hear then, and
+    /// never if it is not.
+    fn in_transaction(
+        &mut self,
+        host: &dyn Host,
+        reply: &mut Reply,
+        attempt: &mut dyn FnMut(&mut Session, &mut Reply) -> Outcome<Vec<Event>>,
+    ) -> Outcome {
+        let begin = reply.bytes.len();
+        let mut tries = 0;
+        let ended = loop {
+            self.begin_statement();
+            self.held_messages = Some(Vec::new());
+            let done = attempt(self, reply);
+            let held = self.held_messages.take().unwrap_or_default();
             match done {
                 Ok(events) => {
-                    keyspace.publish(&events, host);
-                    return Ok(());
+                    self.keyspace.publish(&events, host);
+                    for message in held {
+                        message.send(&self.keyspace.hub);
+                    }
+                    break Ok(());
                 }
                 Err(Failure::Again(_)) if tries < TRIES => {
                     reply.bytes.truncate(begin);
                     tries += 1;
                 }
-                Err(failure) => return Err(failure),
+                Err(failure) => break Err(failure),
             }
-        }
+        };
+        self.late_keys.clear();
+        ended
     }
 
     /// Waits until a key has what the command wants, in the line of all who do.
@@ -617,8 +661,10 @@ impl Session {
 }
 
 /// The keys that a command names and may change.
-fn written_keys<'a>(command: &Command, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
-    if !command.flags.writes {
+pub(crate) fn written_keys<'a>(command: &Command, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    // A script that does not say otherwise may write.
+    let may_write = command.flags.writes || matches!(command.handler, Handler::Script(_)) && !command.flags.reads;
+    if !may_write {
         return Vec::new();
     }
     // Of a command that writes, what it reads must not change meanwhile either.

@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sql::table::Table;
 use sql_api::host::Host;
 use sql_exec::runtime::{Locked, Runtime, StatementSettings};
 use store::{Cursor, Direction, KeyRange, LockKey, LockMode, Snapshot};
@@ -138,6 +139,16 @@ impl<'w> Work<'w> {
             db.write_row_key(key, &mut bytes);
             let locked = runtime.with_locks(|transaction| transaction.lock_for_write(&table.rows, &bytes));
             locked?;
+        }
+        Ok(())
+    }
+
+    /// Locks keys of several databases, in the order of their numbers.
+    pub fn lock_keys_of_databases(&self, mut keys: Vec<(u32, &[u8])>) -> Outcome {
+        keys.sort_unstable();
+        for keys in keys.chunk_by(|(one, _), (other, _)| one == other) {
+            let db = self.db(keys[0].0)?;
+            self.lock_keys(&db, keys.iter().map(|(_, key)| *key))?;
         }
         Ok(())
     }
@@ -423,9 +434,20 @@ impl<'w> Work<'w> {
         index: IndexId,
         range: KeyRange,
         direction: Direction,
+        visit: impl FnMut(&RowLayout, &[u8], &[u8]) -> Outcome<ControlFlow<()>>,
+    ) -> Outcome {
+        self.scan_table(db.table(part), index, range, direction, visit)
+    }
+
+    /// As [`scan_range`](Self::scan_range), of any table.
+    pub fn scan_table(
+        &self,
+        table: &Table,
+        index: IndexId,
+        range: KeyRange,
+        direction: Direction,
         mut visit: impl FnMut(&RowLayout, &[u8], &[u8]) -> Outcome<ControlFlow<()>>,
     ) -> Outcome {
-        let table = db.table(part);
         let layout = table.layout();
         let mut cursor = Cursor::new(range, direction);
         let mut failed = None;

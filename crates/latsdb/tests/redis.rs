@@ -194,6 +194,54 @@ fn who_waits_is_served_and_who_listens_hears() {
 }
 
 #[test]
+fn what_a_transaction_publishes_is_heard_once_and_only_if_it_is_committed() {
+    let data = directory("redis_publish");
+    let node = Running::start(&data);
+    let mut listens = Redis::connect(&node);
+    assert_eq!(listens.ask("SUBSCRIBE c"), "subscribe c 1");
+    // Keys that a script does not declare are locked late, behind its snapshot: it begins anew often.
+    let script = "redis.call('PUBLISH', 'c', redis.call('INCR', 'count')) return redis.call('INCR', 'other')";
+    // What a script has done before its own error stays, as in Redis; what it did that has to be ended does not.
+    let failing = "redis.call('PUBLISH', 'c', redis.call('INCR', 'count')) error('no')";
+    let ended =
+        "redis.call('PUBLISH', 'c', 'never') redis.call('INCR', 'count') local s = 'x' while true do s = s .. s end";
+    let clients: Vec<_> = (0..4)
+        .map(|_| Redis::connect(&node))
+        .map(|mut client| {
+            std::thread::spawn(move || {
+                for _ in 0..50 {
+                    client.send(&["EVAL", script, "0"]);
+                    client.reply().parse::<u64>().unwrap();
+                    client.send(&["EVAL", failing, "0"]);
+                    assert!(client.reply().starts_with("ERR user_script:1: no"));
+                }
+                client.send(&["EVAL", ended, "0"]);
+                assert!(client.reply().starts_with("OOM"));
+            })
+        })
+        .collect();
+    let mut heard: Vec<u64> = (0..400)
+        .map(|_| listens.reply().strip_prefix("message c ").unwrap().parse().unwrap())
+        .collect();
+    for client in clients {
+        client.join().unwrap();
+    }
+    heard.sort_unstable();
+    assert_eq!(heard, (1..=400).collect::<Vec<_>>());
+    // MULTI, and a script in it that fails.
+    let mut client = Redis::connect(&node);
+    client.ask("MULTI");
+    client.ask("PUBLISH c first");
+    client.send(&["EVAL", ended, "0"]);
+    client.reply();
+    client.ask("PUBLISH c last");
+    assert!(client.ask("EXEC").starts_with("1 "));
+    assert_eq!(listens.reply(), "message c first");
+    assert_eq!(listens.reply(), "message c last");
+    assert_eq!(client.ask("GET count"), "400");
+}
+
+#[test]
 fn accounts_are_those_of_sql() {
     let data = directory("redis_accounts");
     let node = Running::start(&data);

@@ -4,6 +4,7 @@
     python3 tests/redis/histories/suite.py                       Redis itself, with an append-only file
     python3 tests/redis/histories/suite.py --planted             Redis without one: that it loses data must be found
     python3 tests/redis/histories/suite.py --redis HOST:PORT     a server that runs already: nobody kills it
+    python3 tests/redis/histories/suite.py --cluster BINARY      three nodes, clients on all of them, one killed at a time
     … --workloads counters,bank,mixed --rounds 10 --seed 1
 
 A workload is a test (workloads.py). `mixed` has SQL clients on the same keys (sql.py has the layout); it needs a server with {sql},
@@ -22,7 +23,7 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from resp import address, Connection, Refused  # noqa: E402
-from server import Server  # noqa: E402
+from server import Cluster, Server  # noqa: E402
 from workloads import LOST, Mixed, Violation, WORKLOADS  # noqa: E402
 
 REDIS = "redis-server --port {port} --bind 127.0.0.1 --dir {dir} --save '' --appendonly {kept} --appendfsync always"
@@ -33,8 +34,8 @@ PASSING = ("LOADING", "TRYAGAIN", "CLUSTERDOWN", "BUSY")
 class Run:
     """One workload from its beginning to the last look."""
 
-    def __init__(self, workload, server_address, clients, seed):
-        self.workload, self.address, self.clients, self.seed = workload, server_address, clients, seed
+    def __init__(self, workload, find_address, clients, seed):
+        self.workload, self.find_address, self.clients, self.seed = workload, find_address, clients, seed
         self.stopped, self.violations, self.steps = threading.Event(), [], 0
 
     def client(self, number):
@@ -43,7 +44,7 @@ class Run:
         while not self.stopped.is_set() and not self.violations:
             try:
                 if connection is None:
-                    connection = Connection(self.address, timeout=10)
+                    connection = Connection(self.find_address(), timeout=10)
                 self.workload.step(connection, number, chance)
                 self.steps += 1
             except LOST:
@@ -65,7 +66,7 @@ class Run:
         connection = None
         while not self.stopped.is_set() and not self.violations:
             try:
-                connection = connection or Connection(self.address, timeout=10)
+                connection = connection or Connection(self.find_address(), timeout=10)
                 self.workload.meanwhile(connection)
             except LOST:
                 connection = None
@@ -78,7 +79,7 @@ class Run:
             time.sleep(0.02)
 
     def start(self):
-        with Connection(self.address) as connection:
+        with Connection(self.find_address()) as connection:
             connection.ask("FLUSHALL")
             self.workload.set_up(connection)
         self.threads = [threading.Thread(target=self.client, args=(number,), daemon=True) for number in range(self.clients)]
@@ -97,16 +98,16 @@ class Run:
     def last_look(self):
         if not self.violations:
             try:
-                with Connection(self.address) as connection:
+                with Connection(self.find_address()) as connection:
                     self.workload.check(connection)
             except (Violation, Refused) as error:
                 self.violations.append(str(error))
         return self.violations
 
 
-def one(name, workload, server, server_address, options):
+def one(name, workload, server, find_address, options):
     """Whether a workload holds."""
-    run = Run(workload, server_address, options.clients, f"{options.seed}-{name}")
+    run = Run(workload, find_address, options.clients, f"{options.seed}-{name}")
     chance = random.Random(f"{options.seed}-kills-{name}")
     started, kills = time.monotonic(), 0
     try:
@@ -139,6 +140,7 @@ def one(name, workload, server, server_address, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", help="a command with {port} and {dir}, {sql} and {http} if it has them")
+    parser.add_argument("--cluster", metavar="BINARY", help="latsdb, of which three nodes are started")
     parser.add_argument("--redis", type=address)
     parser.add_argument("--sql", type=address)
     parser.add_argument("--workloads", type=lambda text: text.split(","))
@@ -150,7 +152,10 @@ def main():
     parser.add_argument("--planted", action="store_true")
     options = parser.parse_args()
     print(f"seed {options.seed}")
-    server = None if options.redis else Server(options.server or REDIS.replace("{kept}", "no" if options.planted else "yes"), options.dir)
+    if options.cluster:
+        server = Cluster(options.cluster, options.dir, options.seed)
+    else:
+        server = None if options.redis else Server(options.server or REDIS.replace("{kept}", "no" if options.planted else "yes"), options.dir)
     sql = options.sql or (server.sql if server else None)
     names = options.workloads or [*WORKLOADS, *(["mixed"] if sql else [])]
     if server:
@@ -160,10 +165,10 @@ def main():
         chance = random.Random(f"{options.seed}-{name}")
         if name == "mixed":
             from sql import Tables
-            workload = Mixed(chance, options.clients, lambda: Tables(*sql, os.environ.get("DB_USER", "root"), os.environ.get("DB_PASSWORD", "")))
+            workload = Mixed(chance, options.clients, lambda: Tables(*(options.sql or server.sql), os.environ.get("DB_USER", "root"), os.environ.get("DB_PASSWORD", "")))
         else:
             workload = WORKLOADS[name](chance, options.clients)
-        held.append(one(name, workload, server, options.redis or server.address, options))
+        held.append(one(name, workload, server, lambda: options.redis or server.address, options))
         if server and server.process.poll() is not None:
             server.start()
     if server:

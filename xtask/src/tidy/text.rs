@@ -122,13 +122,13 @@ fn issue_reference<'a>(path: &str, line: &'a str) -> Option<&'a str> {
     })
 }
 
-/// No line ends in a space and every file ends with one newline. Test scripts and recorded answers need the spaces they have.
+/// No line ends in a space and every file ends with one newline. Test scripts, recorded answers and patches need the spaces they have.
 pub fn whitespace(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for (path, text) in tree
-        .iter()
-        .filter(|(path, _)| !is_generated(path) && ![".test", ".result", ".txt"].iter().any(|end| path.ends_with(end)))
-    {
+    for (path, text) in tree.iter().filter(|(path, _)| {
+        let keeps_spaces = [".test", ".result", ".txt", ".patch"];
+        !is_generated(path) && !keeps_spaces.iter().any(|end| path.ends_with(end))
+    }) {
         for (number, line) in text.lines().enumerate() {
             if line.ends_with([' ', '\t']) && !path.ends_with(".rs") {
                 problems.push(Problem::at_line(path, number + 1, "ends in white space"));

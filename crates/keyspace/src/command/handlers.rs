@@ -1,7 +1,8 @@
 //! Who runs which command.
 
-use super::Handler::{self, Data, Nobody, Session};
+use super::Handler::{self, Data, Nobody, Script, Session};
 use crate::expiry;
+use crate::script::{eval, functions};
 use crate::server;
 use crate::session::{multi, pubsub};
 use crate::types::{
@@ -226,6 +227,28 @@ pub fn of(name: &str) -> Handler {
         "multi" => Session(multi::multi),
         "unwatch" => Session(multi::unwatch),
         "watch" => Session(multi::watch),
+        // scripts
+        "eval" => Script(eval::eval),
+        "eval_ro" => Script(eval::eval_ro),
+        "evalsha" => Script(eval::evalsha),
+        "evalsha_ro" => Script(eval::evalsha_ro),
+        "fcall" => Script(functions::fcall),
+        "fcall_ro" => Script(functions::fcall_ro),
+        "function|delete" => Session(functions::delete),
+        "function|dump" => Session(functions::dump),
+        "function|flush" => Session(functions::flush),
+        "function|help" => Session(functions::help),
+        "function|kill" => Session(functions::kill),
+        "function|list" => Session(functions::list),
+        "function|load" => Session(functions::load),
+        "function|restore" => Session(functions::restore),
+        "function|stats" => Session(functions::stats),
+        "script|debug" => Session(eval::debug),
+        "script|exists" => Session(eval::exists),
+        "script|flush" => Session(eval::flush),
+        "script|help" => Session(eval::help),
+        "script|kill" => Session(eval::kill),
+        "script|load" => Session(eval::load),
         // channels
         "psubscribe" => Session(pubsub::psubscribe),
         "publish" => Session(pubsub::publish),

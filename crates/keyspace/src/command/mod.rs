@@ -14,7 +14,7 @@ use governor::hashing::FastHashing;
 
 use crate::call::Call;
 use crate::failure::Outcome;
-use crate::session::SessionCall;
+use crate::session::{RunScript, SessionCall};
 
 pub use facts::{Argument, BeginSearch, Fact, FindKeys, KeySpec};
 
@@ -23,6 +23,8 @@ pub use facts::{Argument, BeginSearch, Fact, FindKeys, KeySpec};
 pub enum Handler {
     /// Works on keys, in a transaction.
     Data(fn(&mut Call<'_, '_>) -> Outcome),
+    /// Works on keys by commands of its own, in one transaction.
+    Script(RunScript),
     /// Works on the connection, or the server.
     Session(fn(&mut SessionCall<'_>) -> Outcome),
     /// Nobody: refused by name.
@@ -103,6 +105,7 @@ pub struct Flags {
     pub writes: bool,
     pub reads: bool,
     pub blocks: bool,
+    pub not_in_scripts: bool,
     pub not_in_multi: bool,
     pub without_login: bool,
 }
@@ -114,6 +117,7 @@ impl Flags {
             writes: has("write"),
             reads: has("readonly"),
             blocks: has("blocking"),
+            not_in_scripts: has("noscript"),
             not_in_multi: has("no_multi"),
             without_login: has("no_auth"),
         }

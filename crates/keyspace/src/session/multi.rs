@@ -122,26 +122,20 @@ pub fn exec(call: &mut SessionCall) -> Outcome {
             "EXECABORT Transaction discarded because of previous errors.",
         ));
     }
-    let begin = call.reply.bytes.len();
-    let mut tries = 0;
-    loop {
-        match call.try_exec(&queue, watch.as_ref()) {
-            Err(Failure::Again(_)) if tries < super::TRIES => {
-                call.reply.bytes.truncate(begin);
-                tries += 1;
-            }
-            Err(failure) => return Err(failure),
-            Ok(events) => {
-                call.session.keyspace.publish(&events, call.host);
-                return Ok(());
-            }
-        }
-    }
+    let (args, host) = (call.args, call.host);
+    call.session.in_transaction(host, call.reply, &mut |session, reply| {
+        let mut call = SessionCall {
+            session,
+            args,
+            reply,
+            host,
+        };
+        call.try_exec(&queue, watch.as_ref())
+    })
 }
 
 impl SessionCall<'_> {
     fn try_exec(&mut self, queue: &Queue, watch: Option<&Watch>) -> Outcome<Vec<Event>> {
-        self.session.begin_statement();
         let (keyspace, host) = (self.session.keyspace.clone(), self.host);
         let db_before = self.session.db;
         let mut work = Work::begin(&keyspace, self.session.durability, host);
@@ -173,6 +167,35 @@ impl SessionCall<'_> {
                     if let Err(failure) = run_call(&mut call, run) {
                         self.session.db = db_before;
                         return Err(failure);
+                    }
+                }
+                Meant::Script { run, .. } => {
+                    let at = self.reply.bytes.len();
+                    let savepoint = work.savepoint();
+                    let held = self.session.held_messages.as_ref().map_or(0, Vec::len);
+                    let done = run(
+                        &mut SessionCall {
+                            session: self.session,
+                            args,
+                            reply: self.reply,
+                            host,
+                        },
+                        &mut work,
+                    );
+                    match done {
+                        Ok(()) => work.release(savepoint),
+                        Err(failure @ Failure::Again(_)) => {
+                            self.session.db = db_before;
+                            return Err(failure);
+                        }
+                        Err(failure) => {
+                            work.roll_back_to(savepoint);
+                            if let Some(messages) = &mut self.session.held_messages {
+                                messages.truncate(held);
+                            }
+                            self.reply.bytes.truncate(at);
+                            self.reply.error(&failure.text());
+                        }
                     }
                 }
                 Meant::Session { run, .. } => {
@@ -210,21 +233,15 @@ impl SessionCall<'_> {
             if command.name() == "select" && args.len() == 2 {
                 db = crate::types::generic::database(args[1]).unwrap_or(db);
             }
-            if matches!(command.handler, Handler::Data(_)) {
-                writes |= command.flags.writes;
-                keys.extend(written_keys(command, args).into_iter().map(|key| (db, key)));
+            if matches!(command.handler, Handler::Data(_) | Handler::Script(_)) {
+                let declared = written_keys(command, args);
+                writes |= command.flags.writes || !declared.is_empty();
+                keys.extend(declared.into_iter().map(|key| (db, key)));
             }
         }
-        if !writes && watch.is_none() {
-            return work.catch_up();
-        }
-        keys.sort_unstable();
-        let mut rest = keys.as_slice();
-        while let Some(&(number, _)) = rest.first() {
-            let len = rest.iter().take_while(|(other, _)| *other == number).count();
-            let db = work.db(number)?;
-            work.lock_keys(&db, rest[..len].iter().map(|(_, key)| *key))?;
-            rest = &rest[len..];
+        if writes || watch.is_some() {
+            keys.extend(self.session.late_keys.iter().map(|(db, key)| (*db, key.as_slice())));
+            work.lock_keys_of_databases(keys)?;
         }
         work.catch_up()
     }

@@ -9,7 +9,7 @@ use super::{Session, SessionCall};
 use crate::call::is_word;
 use crate::failure::{Failure, Outcome};
 use crate::glob::Glob;
-use crate::hub::{Listens, Subscriber};
+use crate::hub::{Hub, Listens, Subscriber};
 use crate::keyspace::Keyspace;
 
 /// What a session listens to.
@@ -164,15 +164,50 @@ fn tell(reply: &mut Reply, word: &str, name: Option<&[u8]>, count: usize) {
 }
 
 pub fn publish(call: &mut SessionCall) -> Outcome {
-    let reached = call.session.keyspace.hub.publish(call.args[1], call.args[2]);
+    send(call, false)
+}
+
+pub fn spublish(call: &mut SessionCall) -> Outcome {
+    send(call, true)
+}
+
+/// Gives a message to those who listen, or keeps it for them, and answers how many they are.
+fn send(call: &mut SessionCall, to_shard: bool) -> Outcome {
+    let message = Message {
+        to_shard,
+        channel: call.args[1].to_vec(),
+        text: call.args[2].to_vec(),
+    };
+    let hub = &call.session.keyspace.hub;
+    let reached = match &mut call.session.held_messages {
+        Some(held) => {
+            let reached = match to_shard {
+                true => hub.shard_listeners(&message.channel),
+                false => hub.listeners(&message.channel),
+            };
+            held.push(message);
+            reached
+        }
+        None => message.send(hub),
+    };
     call.reply.integer(reached as i64);
     Ok(())
 }
 
-pub fn spublish(call: &mut SessionCall) -> Outcome {
-    let reached = call.session.keyspace.hub.publish_to_shard(call.args[1], call.args[2]);
-    call.reply.integer(reached as i64);
-    Ok(())
+/// What PUBLISH and SPUBLISH are given.
+pub(crate) struct Message {
+    to_shard: bool,
+    channel: Vec<u8>,
+    text: Vec<u8>,
+}
+
+impl Message {
+    pub fn send(&self, hub: &Hub) -> usize {
+        match self.to_shard {
+            true => hub.publish_to_shard(&self.channel, &self.text),
+            false => hub.publish(&self.channel, &self.text),
+        }
+    }
 }
 
 pub fn channels(call: &mut SessionCall) -> Outcome {

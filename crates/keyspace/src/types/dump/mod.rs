@@ -13,6 +13,8 @@ mod packed;
 mod rdb;
 mod streams;
 
+pub use rdb::{VERSION, seal, unseal, write_string};
+
 use std::ops::ControlFlow;
 
 use redis_wire::number::parse_i64;

@@ -8,7 +8,7 @@ use super::{Field, Value};
 use crate::failure::{Failure, Outcome};
 
 /// What is written: Redis 7.0's, and 7.4's where fields expire.
-const VERSION: u16 = 10;
+pub const VERSION: u16 = 10;
 const VERSION_OF_FIELD_EXPIRY: u16 = 12;
 /// The last version that is read.
 const VERSION_MAX: u16 = 12;
@@ -41,8 +41,8 @@ pub fn bad_format() -> Failure {
     Failure::reply("ERR Bad data format")
 }
 
-/// The value in a payload.
-pub fn read(payload: &[u8]) -> Outcome<Value> {
+/// What a payload holds, its version and its sum apart, if they are right.
+pub fn unseal(payload: &[u8]) -> Outcome<Reader<'_>> {
     let wrong = || Failure::reply("ERR DUMP payload version or checksum are wrong");
     let begin = payload.len().checked_sub(FOOTER).ok_or_else(wrong)?;
     let version = u16::from_le_bytes([payload[begin], payload[begin + 1]]);
@@ -50,9 +50,22 @@ pub fn read(payload: &[u8]) -> Outcome<Value> {
     if version > VERSION_MAX || crc64(summed)?.to_le_bytes() != sum {
         return Err(wrong());
     }
-    let mut reader = Reader {
+    Ok(Reader {
         bytes: &payload[..begin],
-    };
+    })
+}
+
+/// Adds the version and the sum.
+pub fn seal(out: &mut Vec<u8>, version: u16) -> Outcome {
+    out.extend_from_slice(&version.to_le_bytes());
+    let sum = crc64(out)?;
+    out.extend_from_slice(&sum.to_le_bytes());
+    Ok(())
+}
+
+/// The value in a payload.
+pub fn read(payload: &[u8]) -> Outcome<Value> {
+    let mut reader = unseal(payload)?;
     let value = reader.value()?;
     match reader.bytes.is_empty() {
         true => Ok(value),
@@ -362,9 +375,7 @@ pub fn write(value: &Value) -> Outcome<Vec<u8>> {
             streams::write(stream, &mut out)?;
         }
     }
-    out.extend_from_slice(&version.to_le_bytes());
-    let sum = crc64(&out)?;
-    out.extend_from_slice(&sum.to_le_bytes());
+    seal(&mut out, version)?;
     Ok(out)
 }
 
