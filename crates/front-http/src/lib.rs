@@ -1,18 +1,28 @@
-//! The HTTP front: what an operator, a load balancer and a Prometheus server may ask a node.
+//! The HTTP front: what an operator, a load balancer and a Prometheus server may ask a node, and the tables for everybody (`/v1/…`, the
+//! crate `rest`).
 //!
 //! ```text
 //!   GET /health   200 or 503, {"status": "serving"} or {"status": "not serving", "reason": "…"}
 //!   GET /status   JSON: the node, its shards, memory and connections (read by `latsdb status`)
 //!   GET /metrics  OpenMetrics text
+//!   /v1/…         rows, SQL, transactions: described by GET /v1/openapi.json
 //! ```
 //!
+//! In reading order:
+//!
+//! 1. [`server`]: who connects; [`connection`]: request after request, on the node's event loops; [`outlet`], [`compression`]: answers;
+//! 2. [`identity`]: who asks for tables; [`visitor`]: who asks for the node's own pages;
+//! 3. [`pages`]: these; [`node`]: what they ask of the node; [`metrics`].
+//!
 //! The front counts nothing itself. It declares the trait [`Node`]; the binary implements it over the engine.
-//! Everything is bounded: connections, header bytes, and the life of a connection. All but `/health` asks who is there
-//! ([`visitor`]).
 
+mod compression;
+mod connection;
+mod identity;
 mod metrics;
 mod node;
-mod places;
+mod outlet;
+mod pages;
 mod server;
 mod visitor;
 
@@ -21,5 +31,5 @@ pub use node::{
     Admission, BackupAnswer, BackupCall, Distribution, Figures, Health, MemoryStatus, Node, NodeStatus, Order, Purpose,
     ShardStatus, Status,
 };
-pub use server::serve;
+pub use server::{Doors, Open, Server, jobs};
 pub use visitor::{Credentials, Visitor};

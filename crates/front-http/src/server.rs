@@ -1,243 +1,117 @@
-//! Who may ask, and how much: a bounded HTTP/1.1 server for three pages.
+//! Who connects, and what all connections share.
 
-use std::convert::Infallible;
-use std::future::Future;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, OnceLock};
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use serde::Serialize;
-use serde_json::json;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
-use tracing::{debug, warn};
+use front::{Accepted, Acceptor, Job, Logins, Loops, Peer, Tls};
+use rest::{Jobs, Rest};
+use sql_api::host::Host;
 
-use crate::metrics::exposition;
-use crate::node::{Admission, BackupAnswer, BackupCall, Health, Node, Order, Purpose};
-use crate::places::Places;
-use crate::visitor::{Improper, Visitor};
+use crate::connection;
+use crate::node::Node;
 
-const HEADER_BYTES_MAX: usize = 16 * 1024;
-const HEADER_TIMEOUT: Duration = Duration::from_secs(2);
-/// One request and its answer; a login that has to wait its turn is the longest part of it.
-const CONNECTION_LIFE_MAX: Duration = Duration::from_secs(10);
-/// After a failed `accept` (out of descriptors), so that the loop does not spin.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// What all connections share.
+pub struct Shared {
+    pub node: Arc<dyn Node>,
+    pub doors: Arc<Doors>,
+}
 
-/// Answers requests until `shutdown` is done, then drops what is open: an answer is one small page.
-pub async fn serve(listener: TcpListener, node: Arc<dyn Node>, shutdown: impl Future<Output = ()>) {
-    let mut connections = JoinSet::new();
-    let mut places = Places::default();
-    tokio::pin!(shutdown);
-    loop {
-        let accepted = tokio::select! {
-            () = &mut shutdown => return,
-            accepted = listener.accept() => accepted,
-        };
-        while connections.try_join_next().is_some() {}
-        match accepted {
-            Ok((stream, client)) => {
-                let address = client.ip().to_canonical();
-                places.make_room(address);
-                places.take(
-                    address,
-                    connections.spawn(serve_connection(stream, client, Arc::clone(&node))),
-                );
-            }
-            Err(error) => {
-                warn!(%error, "cannot accept an HTTP connection");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
+/// What is behind the node's own pages once its rows are there. A witness has nothing there.
+#[derive(Default)]
+pub struct Doors {
+    open: OnceLock<Open>,
+}
+
+pub struct Open {
+    pub logins: Arc<Logins>,
+    pub tls: Tls,
+    pub rest: Arc<Rest>,
+}
+
+impl Doors {
+    /// From here on, clients get at the tables.
+    pub fn open(&self, open: Open) {
+        let _ = self.open.set(open);
+    }
+
+    pub fn get(&self) -> Option<&Open> {
+        self.open.get()
     }
 }
 
-async fn serve_connection(stream: TcpStream, client: SocketAddr, node: Arc<dyn Node>) {
-    let Ok(server) = stream.local_addr() else { return };
-    let service = service_fn(move |request: Request<Incoming>| {
-        let node = Arc::clone(&node);
-        async move { Ok::<_, Infallible>(answer(&request, client, server, node.as_ref()).await) }
+/// A running front. Dropping it, or [`Server::stop`], ends accepting; what was accepted goes on.
+pub struct Server {
+    acceptor: Acceptor,
+}
+
+impl Server {
+    /// Serves on `loops` who connects to a socket that listens already.
+    pub fn start(listener: TcpListener, loops: Loops, node: Arc<dyn Node>, doors: Arc<Doors>) -> io::Result<Server> {
+        let shared = Arc::new(Shared { node, doors });
+        let welcome = move |stream, peer| welcome(stream, peer, &shared, &loops);
+        let acceptor = Acceptor::on("http-accept", listener, welcome)?;
+        Ok(Server { acceptor })
+    }
+
+    pub fn addr(&self) -> SocketAddr {
+        self.acceptor.addr()
+    }
+
+    /// Comes back when no more connections are taken.
+    pub async fn stop(self) {
+        self.acceptor.stop().await;
+    }
+}
+
+fn welcome(stream: Accepted, peer: Peer, shared: &Arc<Shared>, loops: &Loops) {
+    // Where all places for those who have not logged in are taken, it is closed.
+    let Some(handle) = loops.registry().enter_visitor(peer) else {
+        return;
+    };
+    let shared = shared.clone();
+    loops.dispatch(handle, move |load| async move {
+        if let Ok(stream) = stream.register() {
+            connection::serve(stream, shared, load.handle().clone()).await;
+        }
     });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .keep_alive(false)
-        .header_read_timeout(HEADER_TIMEOUT)
-        .max_buf_size(HEADER_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service);
-    match tokio::time::timeout(CONNECTION_LIFE_MAX, connection).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => debug!(%error, "HTTP connection ended"),
-        Err(_) => debug!("HTTP connection closed: its time is over"),
-    }
 }
 
-type Page = Response<Full<Bytes>>;
-
-async fn answer(request: &Request<Incoming>, client: SocketAddr, server: SocketAddr, node: &dyn Node) -> Page {
-    if request.method() == Method::POST
-        && let Some(order) = Order::of(request.uri().path(), request.uri().query())
-    {
-        return match admit_owner(request, client, server, node).await {
-            Err(refusal) => refusal,
-            Ok(()) => match node.act(order).await {
-                Ok(done) => json_page(StatusCode::OK, &json!({ "done": done })),
-                Err(reason) => json_page(StatusCode::CONFLICT, &json!({ "error": reason })),
-            },
-        };
-    }
-    if request.method() == Method::POST
-        && let Some(path) = request.uri().path().strip_prefix("/admin/backup/")
-        && let Some(call) = BackupCall::of(path, request.uri().query())
-    {
-        return match admit(request, client, server, node, Purpose::BackUp).await {
-            Err(refusal) => refusal,
-            Ok(()) => match node.back_up(call).await {
-                Ok(BackupAnswer::Records(records)) => page(StatusCode::OK, "application/octet-stream", records.into()),
-                Ok(BackupAnswer::NotYet) => json_page(StatusCode::ACCEPTED, &json!({ "done": "ask again" })),
-                Err(reason) => json_page(StatusCode::CONFLICT, &json!({ "error": reason })),
-            },
-        };
-    }
-    if request.method() != Method::GET && request.method() != Method::HEAD {
-        let mut page = json_page(
-            StatusCode::METHOD_NOT_ALLOWED,
-            &json!({ "error": "only GET and HEAD are answered" }),
-        );
-        page.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return page;
-    }
-    match request.uri().path() {
-        "/health/leader" => match node.leads() {
-            true => json_page(StatusCode::OK, &json!({ "leader": true })),
-            false => json_page(StatusCode::SERVICE_UNAVAILABLE, &json!({ "leader": false })),
-        },
-        "/health" | "/health/ready" => match node.health() {
-            Health::Serving => json_page(StatusCode::OK, &json!({ "status": "serving" })),
-            Health::NotServing { reason } => json_page(
-                StatusCode::SERVICE_UNAVAILABLE,
-                &json!({ "status": "not serving", "reason": reason }),
-            ),
-        },
-        path @ ("/status" | "/metrics") => match admit(request, client, server, node, Purpose::Look).await {
-            Err(refusal) => refusal,
-            Ok(()) if path == "/status" => json_page(StatusCode::OK, &node.status()),
-            Ok(()) => metrics(node),
-        },
-        _ => json_page(
-            StatusCode::NOT_FOUND,
-            &json!({ "error": "not found", "pages": ["/health", "/health/ready", "/health/leader", "/status", "/metrics"] }),
-        ),
-    }
+/// What a request leaves running: transactions over several requests, on the node's loops.
+pub fn jobs(loops: Loops) -> Box<dyn Jobs> {
+    Box::new(OnLoops(loops))
 }
 
-/// Err: the page that says why not.
-async fn admit(
-    request: &Request<Incoming>,
-    client: SocketAddr,
-    server: SocketAddr,
-    node: &dyn Node,
-    purpose: Purpose,
-) -> Result<(), Page> {
-    let privilege = purpose.privilege();
-    let error = |status, text: &str| json_page(status, &json!({ "error": text }));
-    let visitor = Visitor::of(request.headers(), client, server).map_err(|improper| match improper {
-        Improper::Host => error(
-            StatusCode::FORBIDDEN,
-            "without a login, the Host of a request is localhost or an address",
-        ),
-        Improper::Authorization => error(StatusCode::BAD_REQUEST, "the Authorization header is not Basic"),
-    })?;
-    match node.admit(visitor, purpose).await {
-        Admission::Welcome => Ok(()),
-        Admission::Login => {
-            let mut page = error(
-                StatusCode::UNAUTHORIZED,
-                &format!(
-                    "log in as an account with the privilege {privilege}, or ask as the user who runs the node, over loopback"
-                ),
-            );
-            let scheme = HeaderValue::from_static("Basic realm=\"LatsDB\", charset=\"UTF-8\"");
-            page.headers_mut().insert(WWW_AUTHENTICATE, scheme);
-            Err(page)
-        }
-        Admission::Forbidden => Err(error(
-            StatusCode::FORBIDDEN,
-            &match purpose {
-                Purpose::Look => format!("the account has not the privilege {privilege}"),
-                Purpose::BackUp => format!(
-                    "backups are given over loopback, to accounts with the privilege {privilege}, or to the user who runs the node"
-                ),
-            },
-        )),
-        Admission::Later => Err(error(StatusCode::TOO_MANY_REQUESTS, "too many failed logins")),
-    }
-}
+struct OnLoops(Loops);
 
-/// Orders are taken from the user who runs the node alone.
-async fn admit_owner(
-    request: &Request<Incoming>,
-    client: SocketAddr,
-    server: SocketAddr,
-    node: &dyn Node,
-) -> Result<(), Page> {
-    if request.headers().contains_key(hyper::header::AUTHORIZATION) {
-        let error =
-            json!({ "error": "orders are taken from the user who runs the node, over loopback, without a login" });
-        return Err(json_page(StatusCode::FORBIDDEN, &error));
+impl Jobs for OnLoops {
+    fn start(&self, user: String, text: String, work: Box<dyn FnOnce(u32, &dyn Host) + Send>) {
+        self.0.start_job(Job {
+            user,
+            database: None,
+            text,
+            work,
+        });
     }
-    admit(request, client, server, node, Purpose::Look).await
-}
 
-fn metrics(node: &dyn Node) -> Page {
-    match exposition(node.figures()) {
-        Ok(text) => page(
-            StatusCode::OK,
-            "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            text.into(),
-        ),
-        Err(error) => json_page(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            &json!({ "error": error.to_string() }),
-        ),
+    fn is_draining(&self) -> bool {
+        self.0.registry().is_draining()
     }
-}
-
-fn json_page(status: StatusCode, value: &impl Serialize) -> Page {
-    match serde_json::to_vec(value) {
-        Ok(body) => page(status, "application/json", body.into()),
-        Err(error) => page(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "text/plain",
-            error.to_string().into(),
-        ),
-    }
-}
-
-fn page(status: StatusCode, content_type: &'static str, body: Bytes) -> Page {
-    let mut page = Response::new(Full::new(body));
-    *page.status_mut() = status;
-    let headers = page.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    page
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
     use std::pin::Pin;
+    use std::time::Duration;
 
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use front::{EventLoops, Registry};
+    use http_wire::request::HEAD_MAX;
 
     use super::*;
-    use crate::node::{Figures, MemoryStatus, Status};
+    use crate::node::{Admission, BackupAnswer, BackupCall, Figures, Health, MemoryStatus, Order, Purpose, Status};
+    use crate::visitor::Visitor;
 
     struct Stub {
         health: Health,
@@ -311,33 +185,28 @@ mod tests {
         }
     }
 
-    /// The server's whole answer to `request`, connection closed by the server or by us.
-    async fn ask(health: Health, request: &str) -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let server = serve(listener, Arc::new(Stub { health }), async {
-            stopped.await.ok();
-        });
-        let client = async {
-            let mut stream = TcpStream::connect(address).await.unwrap();
-            stream.write_all(request.as_bytes()).await.unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).await.unwrap();
-            stop.send(()).unwrap();
-            answer
-        };
-        tokio::join!(server, client).1
+    /// The server's whole answer to `request`, connection closed by the server.
+    fn ask(health: Health, request: &str) -> String {
+        let loops = EventLoops::start(1, None, Registry::new()).expect("threads");
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let node = Arc::new(Stub { health });
+        let server = Server::start(listener, loops.loops(), node, Arc::default()).expect("a thread");
+        let mut stream = TcpStream::connect(server.addr()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     fn get(path: &str) -> String {
         format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
     }
 
-    #[tokio::test]
-    async fn health_is_200_while_serving_and_503_with_the_reason_otherwise() {
+    #[test]
+    fn health_is_200_while_serving_and_503_with_the_reason_otherwise() {
         for page in ["/health", "/health/ready", "/health/leader"] {
-            let well = ask(Health::Serving, &get(page)).await;
+            let well = ask(Health::Serving, &get(page));
             assert!(well.starts_with("HTTP/1.1 200 OK"), "{well}");
         }
         let ill = ask(
@@ -345,8 +214,7 @@ mod tests {
                 reason: "the log's disk failed".into(),
             },
             &get("/health"),
-        )
-        .await;
+        );
         assert!(ill.starts_with("HTTP/1.1 503"), "{ill}");
         assert!(
             ill.ends_with(r#"{"reason":"the log's disk failed","status":"not serving"}"#),
@@ -354,21 +222,17 @@ mod tests {
         );
     }
 
-    #[tokio::test]
-    async fn status_and_metrics_are_answered() {
-        let status = ask(Health::Serving, &get("/status")).await;
+    #[test]
+    fn status_and_metrics_are_answered() {
+        let status = ask(Health::Serving, &get("/status"));
         let body = status.split("\r\n\r\n").nth(1).unwrap();
         let status: Status = serde_json::from_str(body).unwrap();
         assert_eq!(status.memory.limit_bytes, 2);
-        assert!(
-            ask(Health::Serving, &get("/metrics"))
-                .await
-                .contains("latsdb_connections_open 9\n")
-        );
+        assert!(ask(Health::Serving, &get("/metrics")).contains("latsdb_connections_open 9\n"));
     }
 
-    #[tokio::test]
-    async fn backups_are_given_to_those_who_may_have_them() {
+    #[test]
+    fn backups_are_given_to_those_who_may_have_them() {
         let post = |target: &str, login: &str| {
             let login = match login {
                 "" => String::new(),
@@ -379,38 +243,41 @@ mod tests {
             )
         };
         let (app, keeper) = ("YXBwOnNlY3JldA==", "a2VlcGVyOnNlY3JldA==");
-        let asked =
-            |target: &'static str, login: &'static str| async move { ask(Health::Serving, &post(target, login)).await };
-        let given = asked("log?term=3&index=9", keeper).await;
+        let asked = |target: &str, login: &str| ask(Health::Serving, &post(target, login));
+        let given = asked("log?term=3&index=9", keeper);
         assert!(given.ends_with("Log { term: 3, index: 9 }"), "{given}");
-        assert!(asked("log?term=3&index=9", app).await.starts_with("HTTP/1.1 403"));
-        assert!(asked("begin?backup=1", "").await.starts_with("HTTP/1.1 202"));
-        assert!(asked("mark", "").await.starts_with("HTTP/1.1 409"));
+        assert!(asked("log?term=3&index=9", app).starts_with("HTTP/1.1 403"));
+        assert!(asked("begin?backup=1", "").starts_with("HTTP/1.1 202"));
+        assert!(asked("mark", "").starts_with("HTTP/1.1 409"));
         for nonsense in ["log?term=3", "log?term=x&index=-1", "chunk", "everything"] {
-            let refused = asked(nonsense, "").await;
+            let refused = asked(nonsense, "");
             assert!(refused.starts_with("HTTP/1.1 405"), "{nonsense}: {refused}");
         }
     }
 
-    #[tokio::test]
-    async fn other_pages_and_methods_are_refused() {
-        assert!(
-            ask(Health::Serving, &get("/etc/passwd"))
-                .await
-                .starts_with("HTTP/1.1 404")
-        );
+    #[test]
+    fn other_pages_and_methods_are_refused() {
+        assert!(ask(Health::Serving, &get("/etc/passwd")).starts_with("HTTP/1.1 404"));
         let post = "POST /status HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-        assert!(ask(Health::Serving, post).await.starts_with("HTTP/1.1 405"));
+        assert!(ask(Health::Serving, post).starts_with("HTTP/1.1 405"));
     }
 
-    #[tokio::test]
-    async fn garbage_and_endless_headers_end_the_connection() {
-        assert!(
-            ask(Health::Serving, "\x16\x03\x01 no http at all\r\n\r\n")
-                .await
-                .starts_with("HTTP/1.1 400")
-        );
-        let endless = format!("GET / HTTP/1.1\r\nx: {}\r\n", "y".repeat(HEADER_BYTES_MAX + 1));
-        assert!(ask(Health::Serving, &endless).await.starts_with("HTTP/1.1 431"));
+    #[test]
+    fn garbage_and_endless_headers_end_the_connection() {
+        assert!(ask(Health::Serving, "\x16\x03\x01 no http at all\r\n\r\n").starts_with("HTTP/1.1 400"));
+        let endless = format!("GET / HTTP/1.1\r\nx: {}\r\n", "y".repeat(HEAD_MAX + 1));
+        assert!(ask(Health::Serving, &endless).starts_with("HTTP/1.1 431"));
+    }
+
+    #[test]
+    fn tables_are_asked_for_once_the_rows_are_there() {
+        let ill = Health::NotServing {
+            reason: "recovering".into(),
+        };
+        let early = ask(ill, &get("/v1/tables"));
+        assert!(early.starts_with("HTTP/1.1 503"), "{early}");
+        assert!(early.contains("application/problem+json"), "{early}");
+        let witness = ask(Health::Serving, &get("/v1/tables"));
+        assert!(witness.starts_with("HTTP/1.1 501"), "{witness}");
     }
 }

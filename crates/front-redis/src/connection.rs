@@ -87,17 +87,10 @@ pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) 
         handle: handle.clone(),
         socket: socket.clone(),
     };
-    if let Some(tls) = &shared.tls {
-        // A request never begins with the byte that a TLS handshake does.
-        match socket.first_byte(IDLE).await {
-            Some(TLS_HANDSHAKE) => {
-                if socket.start_tls(tls, LAST_READ_TIMEOUT).await.is_err() {
-                    return;
-                }
-            }
-            Some(_) => {}
-            None => return,
-        }
+    if let Some(tls) = &shared.tls
+        && socket.start_tls_if_asked(tls, IDLE, LAST_READ_TIMEOUT).await.is_err()
+    {
+        return;
     }
     let account = around.account_without_login();
     let is_stranger = account.is_none();
@@ -156,9 +149,6 @@ pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) 
         }
     }
 }
-
-/// The first byte of a TLS record with a handshake.
-const TLS_HANDSHAKE: u8 = 22;
 
 impl Connection {
     /// Waits until there is a whole request, or a message for the client.

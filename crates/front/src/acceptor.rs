@@ -41,11 +41,29 @@ impl Acceptor {
         welcome: impl FnMut(Accepted, Peer) + Send + 'static,
     ) -> io::Result<Acceptor> {
         let tcp = TcpListener::bind(addr)?;
-        tcp.set_nonblocking(true)?;
-        let addr = tcp.local_addr()?;
         let socket = socket
             .map(|path| Ok::<_, io::Error>((listen_on_socket(path)?, path.to_owned())))
             .transpose()?;
+        Acceptor::accept_from(name, tcp, socket, welcome)
+    }
+
+    /// As [`start`](Self::start), from a socket that listens already.
+    pub fn on(
+        name: &str,
+        tcp: TcpListener,
+        welcome: impl FnMut(Accepted, Peer) + Send + 'static,
+    ) -> io::Result<Acceptor> {
+        Acceptor::accept_from(name, tcp, None, welcome)
+    }
+
+    fn accept_from(
+        name: &str,
+        tcp: TcpListener,
+        socket: Option<(UnixListener, PathBuf)>,
+        welcome: impl FnMut(Accepted, Peer) + Send + 'static,
+    ) -> io::Result<Acceptor> {
+        tcp.set_nonblocking(true)?;
+        let addr = tcp.local_addr()?;
         let (stop, stopped) = watch::channel(false);
         let thread = loops::spawn(name.to_owned(), move || {
             accept(Listening { tcp, socket }, welcome, stopped)

@@ -36,7 +36,7 @@ pub fn number() -> Option<usize> {
     NUMBER.get()
 }
 
-/// The running loops of a node. Dropping them ends them at once; [`EventLoops::shutdown`] lets statements finish.
+/// The running loops of a node. Dropping them ends them at once; [`EventLoops::drain`] lets statements finish before.
 pub struct EventLoops {
     loops: Loops,
     stop: watch::Sender<bool>,
@@ -110,14 +110,18 @@ impl EventLoops {
         self.loops.clone()
     }
 
-    /// Closes idle connections, lets running statements finish within `grace`, then interrupts them with 1053. The fronts have been
-    /// told to accept no more.
-    pub async fn shutdown(mut self, grace: Duration) {
-        let registry = self.loops.registry.clone();
+    /// Closes idle connections, lets running statements finish within `grace`, then interrupts them with 1053. The fronts of sessions have
+    /// been told to accept no more; visitors may come further, to hear that the node stops.
+    pub async fn drain(&self, grace: Duration) {
+        let registry = &self.loops.registry;
         registry.drain();
-        wait_until_empty(&registry, grace).await;
-        registry.interrupt_all();
-        wait_until_empty(&registry, INTERRUPTED_GRACE).await;
+        wait_for_sessions(registry, grace).await;
+        registry.interrupt_sessions();
+        wait_for_sessions(registry, INTERRUPTED_GRACE).await;
+    }
+
+    /// Drops what still runs, and comes back when the threads have ended.
+    pub async fn end(mut self) {
         self.stop.send_replace(true);
         join(std::mem::take(&mut self.threads)).await;
     }
@@ -129,9 +133,9 @@ impl Drop for EventLoops {
     }
 }
 
-async fn wait_until_empty(registry: &Registry, grace: Duration) {
+async fn wait_for_sessions(registry: &Registry, grace: Duration) {
     let deadline = Instant::now() + grace;
-    while !registry.is_empty() && Instant::now() < deadline {
+    while registry.has_sessions() && Instant::now() < deadline {
         tokio::time::sleep(SHUTDOWN_POLL).await;
     }
 }
@@ -278,9 +282,32 @@ mod tests {
         assert_eq!(number(), None, "no loop");
         assert_eq!(registry.statistics().connected, 4);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let grace = Duration::from_secs(60);
-        runtime.expect("a runtime").block_on(running.shutdown(grace));
-        assert!(registry.is_empty());
+        runtime.expect("a runtime").block_on(async {
+            running.drain(Duration::from_secs(60)).await;
+            assert!(registry.is_empty());
+            running.end().await;
+        });
+    }
+
+    /// Load balancers are told that the node stops for as long as it does.
+    #[test]
+    fn visitors_are_served_until_the_loops_end() {
+        let registry = Registry::new();
+        let running = EventLoops::start(1, None, registry.clone()).expect("threads");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            running.drain(Duration::from_secs(60)).await;
+            let visitor = registry.enter_visitor(Peer::Unix { user: None }).expect("a place");
+            let (served, is_served) = tokio::sync::oneshot::channel();
+            running.loops().dispatch(visitor, |load| async move {
+                assert!(!load.handle().is_draining() && load.handle().interrupted().is_none());
+                served.send(()).expect("the test waits for it");
+                std::future::pending::<()>().await;
+            });
+            is_served.await.expect("the loop runs");
+            running.end().await;
+        });
+        assert!(registry.is_empty(), "who was still there is gone");
     }
 
     #[test]
@@ -289,7 +316,7 @@ mod tests {
         let running = EventLoops::start(1, None, registry.clone()).expect("threads");
         let loops = running.loops();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(running.shutdown(Duration::ZERO));
+        runtime.expect("a runtime").block_on(running.end());
         loops.dispatch(enter(&registry), |_load| async { unreachable!("there is no loop") });
         assert!(registry.is_empty());
     }

@@ -17,7 +17,7 @@ pub enum Channel {
 }
 
 /// The client's end of an accepted connection.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     Tcp {
         client: SocketAddr,

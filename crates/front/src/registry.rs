@@ -124,6 +124,8 @@ pub struct Handle {
     interrupt: AtomicU8,
     waker: Mutex<Option<Waker>>,
     draining: Arc<AtomicBool>,
+    /// It asks for pages of the node's own, and is nobody's session: neither counted nor listed.
+    is_visitor: AtomicBool,
     /// What the session holds of the node's memory.
     pub(crate) account: Arc<Account>,
 }
@@ -204,6 +206,14 @@ impl Registry {
         Some(handle)
     }
 
+    /// Enters a new connection that may never log in.
+    pub fn enter_visitor(&self, peer: Peer) -> Option<Arc<Handle>> {
+        let handle = self.enter(peer)?;
+        handle.is_visitor.store(true, Relaxed);
+        self.counters.connections.fetch_sub(1, Relaxed);
+        Some(handle)
+    }
+
     /// Enters work of the node's own.
     pub(crate) fn enter_job(&self, user: &str, database: Option<&str>) -> Arc<Handle> {
         let mut connections = self.connections.lock();
@@ -227,9 +237,19 @@ impl Registry {
             .places
             .lock()
             .open(&mut handle.place.lock(), account, standing, limits);
+        if opened.is_ok() {
+            self.is_no_visitor(handle);
+        }
         opened.inspect_err(|_| {
             self.counters.connections_refused.fetch_add(1, Relaxed);
         })
+    }
+
+    /// A visitor becomes a session's connection: of whoever runs the node, say, who needs no place.
+    pub fn is_no_visitor(&self, handle: &Handle) {
+        if handle.is_visitor.swap(false, Relaxed) {
+            self.counters.connections.fetch_add(1, Relaxed);
+        }
     }
 
     pub(crate) fn leave(&self, handle: &Handle) {
@@ -264,7 +284,7 @@ impl Registry {
         self.prepared_statements.fetch_sub(count, Relaxed);
     }
 
-    /// Makes every connection close once it is idle.
+    /// Makes every connection close once it is idle, but for those of visitors.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Relaxed);
         self.connections.lock().values().for_each(|handle| handle.wake());
@@ -275,13 +295,20 @@ impl Registry {
     }
 
     /// Interrupts every running statement with 1053.
-    pub(crate) fn interrupt_all(&self) {
+    pub(crate) fn interrupt_sessions(&self) {
         self.connections
             .lock()
             .values()
+            .filter(|handle| !handle.is_visitor())
             .for_each(|handle| handle.interrupt(interrupt::SHUTDOWN));
     }
 
+    /// Whether anybody is connected who is not a visitor.
+    pub(crate) fn has_sessions(&self) -> bool {
+        self.connections.lock().values().any(|handle| !handle.is_visitor())
+    }
+
+    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.connections.lock().is_empty()
     }
@@ -309,10 +336,10 @@ impl Registry {
         };
         Statistics {
             uptime_seconds: self.started.elapsed().as_secs(),
-            connected: connections.len(),
+            connected: connections.values().filter(|handle| !handle.is_visitor()).count(),
             running: connections
                 .values()
-                .filter(|handle| handle.phase.load(Relaxed) != phase::IDLE)
+                .filter(|handle| !handle.is_visitor() && handle.phase.load(Relaxed) != phase::IDLE)
                 .count(),
             connections: counters.connections.load(Relaxed),
             connections_refused: counters.connections_refused.load(Relaxed),
@@ -332,7 +359,8 @@ impl Registry {
 impl Processes for Registry {
     fn list(&self) -> Vec<Process> {
         let handles: Vec<_> = self.connections.lock().values().cloned().collect();
-        handles.iter().map(|handle| handle.process()).collect()
+        let sessions = handles.iter().filter(|handle| !handle.is_visitor());
+        sessions.map(|handle| handle.process()).collect()
     }
 
     fn traffic(&self) -> Traffic {
@@ -378,6 +406,7 @@ impl Handle {
             interrupt: AtomicU8::new(interrupt::NONE),
             waker: Mutex::default(),
             draining,
+            is_visitor: AtomicBool::new(false),
             account: Arc::default(),
         }
     }
@@ -445,6 +474,10 @@ impl Handle {
         self.since_ms.store(CoarseInstant::now().as_millis(), Relaxed);
     }
 
+    fn is_visitor(&self) -> bool {
+        self.is_visitor.load(Relaxed)
+    }
+
     fn interrupt(&self, weight: u8) {
         self.interrupt.fetch_max(weight, Relaxed);
         self.wake();
@@ -467,9 +500,9 @@ impl Handle {
         }
     }
 
-    /// Whether the server is stopping, so that an idle connection should close.
+    /// Whether the server is stopping, so that an idle connection should close. A visitor's does not: he gets to hear of it.
     pub fn is_draining(&self) -> bool {
-        self.draining.load(Relaxed)
+        self.draining.load(Relaxed) && !self.is_visitor()
     }
 
     fn process(&self) -> Process {
@@ -561,6 +594,27 @@ mod tests {
         handle.begin("Ping", b"");
         assert_eq!(handle.interrupted(), Some(Interrupt::KillConnection));
         assert!(!registry.kill(handle.id + 1, Kill::Query));
+    }
+
+    #[test]
+    fn visitors_are_not_listed_until_they_log_in() {
+        let registry = Registry::new();
+        let handle = registry.enter_visitor(peer()).unwrap();
+        assert!(registry.list().is_empty());
+        assert_eq!(
+            (registry.statistics().connected, registry.statistics().connections),
+            (0, 0)
+        );
+        let opened = registry.open(
+            &handle,
+            ("u".into(), "%".into()),
+            &Standing::default(),
+            &Limits::default(),
+        );
+        assert_eq!(
+            (opened.is_ok(), registry.list().len(), registry.statistics().connections),
+            (true, 1, 1)
+        );
     }
 
     #[test]

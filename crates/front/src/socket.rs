@@ -374,8 +374,17 @@ impl Socket {
         }
     }
 
+    /// Goes on encrypted where the client's first byte says so. For protocols whose clients speak first, and never begin with it.
+    pub async fn start_tls_if_asked(&self, tls: &Tls, idle: Duration, handshake: Duration) -> Result<(), SocketEnd> {
+        match self.first_byte(idle).await {
+            None => Err(SocketEnd::Closed),
+            Some(tls::HANDSHAKE) => self.start_tls(tls, handshake).await,
+            Some(_) => Ok(()),
+        }
+    }
+
     /// The first byte that the client sends, which stays where it is; none where it sends nothing and goes, or has to.
-    pub async fn first_byte(&self, timeout: Duration) -> Option<u8> {
+    async fn first_byte(&self, timeout: Duration) -> Option<u8> {
         self.deadline.set(timeout);
         poll_fn(|context| {
             let stream = self.stream.borrow();

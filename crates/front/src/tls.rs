@@ -21,6 +21,9 @@ const KEY_FILE: &str = "server-key.pem";
 /// Certificates of the authorities whose clients are believed to be who their certificates say. MySQL's name.
 const AUTHORITIES_FILE: &str = "ca.pem";
 
+/// The first byte of a TLS record with a handshake.
+pub(crate) const HANDSHAKE: u8 = 22;
+
 /// What the server needs to answer a client that wants TLS (1.2 or 1.3).
 #[derive(Clone)]
 pub struct Tls {

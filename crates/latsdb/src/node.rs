@@ -17,7 +17,7 @@ use anyhow::{Result, bail};
 use catalog::{AccountDef, AuthenticationPlugin};
 use env::{Env, Level, Levels};
 use front::backend::{Account, Backend, ClientHost, Limits, Plugin};
-use front::{Logins, Peer, Registry};
+use front::{Logins, Registry};
 use front_http::{
     Admission, BackupAnswer, BackupCall, Credentials, Figures, Health, MemoryStatus, NodeStatus, Order, Purpose,
     ShardStatus, Status, Visitor,
@@ -225,10 +225,7 @@ impl Node {
 
     /// The user who runs the node needs no login on this machine; others are accounts that may see the server.
     async fn admit_visitor(&self, visitor: Visitor, purpose: Purpose) -> Admission {
-        let peer = Peer::Tcp {
-            client: visitor.client,
-            server: visitor.server,
-        };
+        let peer = visitor.peer;
         let Some(Credentials { user, password }) = visitor.credentials else {
             return match peer.is_owner() {
                 Ok(true) => Admission::Welcome,
@@ -240,8 +237,9 @@ impl Node {
         let (Some(logins), Some(engine)) = (self.logins.get(), engine) else {
             return Admission::Login;
         };
-        // Nothing is encrypted here: what leaves the machine can be read. All rows never leave it this way.
-        let stays_here = purpose == Purpose::BackUp || engine.is_on("require_secure_transport");
+        // All rows never leave the machine this way.
+        let is_secret = visitor.encryption.is_some() || !engine.is_on("require_secure_transport");
+        let stays_here = purpose == Purpose::BackUp || !is_secret;
         if stays_here && !peer.host().is_local() {
             return Admission::Forbidden;
         }
@@ -249,7 +247,9 @@ impl Node {
             user,
             host: peer.host().name(),
             using_password: true,
-            ..Client::default()
+            encryption: visitor.encryption,
+            certificate: visitor.certificate,
+            handles_expired_password: false,
         };
         match logins.check_password(&client, &password, &peer).await {
             Ok(account) => {

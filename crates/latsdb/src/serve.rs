@@ -1,12 +1,12 @@
 //! `latsdb serve`: one node from start to stop.
 //!
 //! ```text
-//!   HTTP up (503: recovering) ─▶ rows recovered ─▶ event loops and MySQL up ─▶ banner
-//!        ─▶ SIGTERM or SIGINT ─▶ statements finish ─▶ checkpoint ─▶ end     (a second signal: end at once)
+//!   event loops and HTTP up (503: recovering) ─▶ rows recovered ─▶ MySQL, Redis, tables over HTTP up ─▶ banner
+//!        ─▶ SIGTERM or SIGINT (503: stopping) ─▶ statements finish ─▶ checkpoint ─▶ HTTP down ─▶ end     (a second signal: end at once)
 //! ```
 
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use front::{EventLoops, Logins, Tls};
+use front_http::Doors;
 use keyspace::Keyspace;
+use rest::Rest;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sql::engine::Engine;
 use sql::purge::Purge;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::cluster::{Cluster, keep_up};
@@ -55,22 +55,20 @@ pub fn run(config: &Config) -> Result<()> {
 
 async fn serve(mut config: Config) -> Result<()> {
     let mut stop = StopSignals::listen()?;
-    let http = listen(config.http_addr).await?;
+    let http = listen(config.http_addr)?;
     config.http_addr = http.local_addr()?;
     let node = Node::new(config.clone());
-    let (stop_http, mut http_stopped) = watch::channel(false);
-    // On another address than loopback, HTTP waits for the same condition as MySQL.
-    let mut http = Some(http);
-    let mut start_http = |node: &Arc<Node>| {
-        if let Some(listener) = http.take() {
-            let (node, mut stopped) = (node.clone(), http_stopped.clone());
-            tokio::spawn(front_http::serve(listener, node, async move {
-                let _ = stopped.wait_for(|stopped| *stopped).await;
-            }));
-        }
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let loops =
+        EventLoops::start(cores, config.report_turns, node.registry().clone()).context("cannot start a thread")?;
+    let doors = Arc::new(Doors::default());
+    let start_http = |listener| {
+        front_http::Server::start(listener, loops.loops(), node.clone(), doors.clone()).context("cannot start a thread")
     };
+    // On another address than loopback, HTTP waits for the same condition as MySQL.
+    let (mut waiting, mut http) = (Some(http), None);
     if config.http_addr.ip().is_loopback() {
-        start_http(&node);
+        http = waiting.take().map(start_http).transpose()?;
     }
 
     let registry = node.registry().clone();
@@ -94,9 +92,11 @@ async fn serve(mut config: Config) -> Result<()> {
     if let Some(engine) = &parts.engine {
         refuse_open_doors(&config, engine)?;
     }
-    start_http(&node);
+    if let Some(listener) = waiting {
+        http = Some(start_http(listener)?);
+    }
     let open = match &parts.engine {
-        Some(engine) => Some(open_to_clients(&mut config, &node, &parts, engine)?),
+        Some(engine) => Some(open_to_clients(&mut config, &node, &parts, engine, &loops, &doors)?),
         None => {
             node.bears_witness(parts.clone());
             say(&witness_banner(&config));
@@ -119,8 +119,8 @@ async fn serve(mut config: Config) -> Result<()> {
             if let Some(redis) = open.redis {
                 redis.stop().await;
             }
-            open.loops.shutdown(STATEMENT_GRACE).await;
         }
+        loops.drain(STATEMENT_GRACE).await;
         let shard = parts.shard.clone();
         tokio::task::spawn_blocking(move || shard.shutdown()).await
     };
@@ -134,27 +134,33 @@ async fn serve(mut config: Config) -> Result<()> {
     if let Some(cluster) = &cluster {
         cluster.stop();
     }
-    stop_http.send_replace(true);
-    http_stopped.mark_unchanged();
+    if let Some(http) = http {
+        http.stop().await;
+    }
+    loops.end().await;
     info!("stopped");
     Ok(())
 }
 
-/// What clients come by, and the threads that serve them.
+/// Where clients with sessions of SQL or of Redis come in.
 struct Open {
-    loops: EventLoops,
     mysql: front_mysql::Server,
     redis: Option<front_redis::Server>,
 }
 
 /// Clients may come: opens what they come by, and says so.
-fn open_to_clients(config: &mut Config, node: &Arc<Node>, parts: &Parts, engine: &Arc<Engine>) -> Result<Open> {
+fn open_to_clients(
+    config: &mut Config,
+    node: &Arc<Node>,
+    parts: &Parts,
+    engine: &Arc<Engine>,
+    loops: &EventLoops,
+    doors: &Doors,
+) -> Result<Open> {
     let registry = node.registry().clone();
     let backend = Arc::new(Sessions(engine.clone()));
     let tls = Tls::load_or_generate(&config.data_dir).context("cannot set up TLS")?;
     let logins = Logins::start(tls.secret(), registry.clone(), backend).context("cannot start a thread")?;
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    let loops = EventLoops::start(cores, config.report_turns, registry).context("cannot start a thread")?;
     let mysql = front_mysql::Config {
         socket: socket_of(config)?,
         tls: Some(tls.clone()),
@@ -170,7 +176,13 @@ fn open_to_clients(config: &mut Config, node: &Arc<Node>, parts: &Parts, engine:
         cluster.serves(mysql.addr());
     }
     let keyspace = Keyspace::new(engine.clone());
-    let redis = open_to_redis(config, &keyspace, &loops, &logins, tls)?;
+    let redis = open_to_redis(config, &keyspace, loops, &logins, tls.clone())?;
+    let rest = Rest::new(engine.clone(), front_http::jobs(loops.loops()));
+    doors.open(front_http::Open {
+        logins: logins.clone(),
+        tls,
+        rest,
+    });
     node.serves(parts.clone(), mysql.addr(), logins);
     tokio::spawn(log_automatic_ids(engine.clone()));
     tokio::spawn(events::keep_time(engine.clone(), parts.shard.clone(), loops.loops()));
@@ -181,7 +193,7 @@ fn open_to_clients(config: &mut Config, node: &Arc<Node>, parts: &Parts, engine:
         socket.as_deref(),
         redis.as_ref().map(front_redis::Server::addr),
     ));
-    Ok(Open { loops, mysql, redis })
+    Ok(Open { mysql, redis })
 }
 
 fn open_to_redis(
@@ -224,10 +236,8 @@ fn allow_many_files() {
     }
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
-        .with_context(|| cannot_listen("HTTP", address, "--http-addr"))
+fn listen(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).with_context(|| cannot_listen("HTTP", address, "--http-addr"))
 }
 
 fn cannot_listen(protocol: &str, address: SocketAddr, flag: &str) -> String {
@@ -336,7 +346,7 @@ fn banner(config: &Config, socket: Option<&Path>, redis: Option<SocketAddr>) -> 
          \x20 MySQL   {mysql}    mariadb -h {}{port} -u root\n\
          {socket}\
          {redis}\
-         \x20 HTTP    http://{http}    /health /status /metrics\n\
+         \x20 HTTP    http://{http}    /health /status /metrics /v1/…\n\
          \x20 shell   latsdb sql{}\n\
          \n\
          Stop with Ctrl-C.",

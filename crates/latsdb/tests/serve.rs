@@ -1,7 +1,9 @@
 //! The binary as an operator meets it: start, questions over HTTP, refusals, stop.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use mysql_client::{Answer, Client, Login};
 
@@ -26,6 +28,55 @@ fn a_node_starts_answers_and_stops() {
     assert!(text.contains(&node.mysql) && text.contains("serving"), "{text}");
     node.stop();
     assert!(data.join("log").is_dir(), "the log is in the data directory");
+}
+
+/// From the signal on, for as long as a statement runs, load balancers and clients of HTTP are told to come back later.
+#[test]
+fn a_node_that_stops_says_so() {
+    let data = directory("stopping");
+    let mut node = Running::start(&data);
+    let ask = |request: &str| -> Option<String> {
+        let mut stream = TcpStream::connect(&node.http).ok()?;
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        (!answer.is_empty()).then_some(answer)
+    };
+    const SELECT: &str = "POST /v1/sql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n\
+                          content-length: 15\r\n\r\n{\"sql\": \"DO 1\"}";
+    const HEALTH: &str = "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    assert!(ask(SELECT).unwrap().starts_with("HTTP/1.1 200"));
+    let mut sleeper = node.client();
+    let has_ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = sleeper.query("SELECT SLEEP(3)");
+            has_ended.store(true, Relaxed);
+        });
+        while node.rows("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO = 'SELECT SLEEP(3)'") != ["1"] {
+        }
+        node.signal("TERM");
+        while ask(HEALTH).unwrap().starts_with("HTTP/1.1 200") {}
+        // Until the sessions are asked to end, new ones are taken.
+        while ask(SELECT).unwrap().starts_with("HTTP/1.1 200") {}
+        while let (Some(health), Some(select)) = (ask(HEALTH), ask(SELECT)) {
+            for answer in [&health, &select] {
+                assert!(
+                    answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 1\r\n"),
+                    "{answer}"
+                );
+            }
+            assert!(
+                health.ends_with(r#"{"reason":"stopping","status":"not serving"}"#),
+                "{health}"
+            );
+        }
+        assert!(
+            has_ended.load(Relaxed),
+            "nobody answered although the node was not done"
+        );
+    });
+    assert!(node.child.wait().unwrap().success());
 }
 
 #[test]

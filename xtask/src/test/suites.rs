@@ -419,6 +419,24 @@ pub const SUITES: &[Suite] = &[
         },
     },
     Suite {
+        name: "rest",
+        about: "rows, SQL and transactions over HTTP, a generated client, the examples of docs/rest.md, and requests that no server deserves",
+        needs: &["python3", "bash", "curl"],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(10),
+        command: |context| {
+            let mut python = tools::python(context)?;
+            python
+                .arg(context.root.join("tests/rest/suite.py"))
+                .arg("--binary")
+                .arg(context.server_binary())
+                .arg("--dir")
+                .arg(context.target("test-data/rest"));
+            Ok(python)
+        },
+    },
+    Suite {
         name: "abuse",
         about: "garbage, slow and greedy clients, beside one that must not notice",
         needs: &["python3"],

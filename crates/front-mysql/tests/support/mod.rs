@@ -55,7 +55,8 @@ impl TestServer {
     /// As a node stops.
     pub async fn shut_down(self, grace: Duration) {
         self.server.stop().await;
-        self.loops.shutdown(grace).await;
+        self.loops.drain(grace).await;
+        self.loops.end().await;
     }
 
     pub fn addr(&self) -> SocketAddr {

@@ -16,6 +16,7 @@
 
 mod answer;
 mod border;
+pub mod by_key;
 mod handler;
 mod hints;
 mod into_file;
