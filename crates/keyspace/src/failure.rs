@@ -78,7 +78,10 @@ fn text_of(error: &SqlError) -> String {
         ErrorKind::UnknownCom => format!("CLUSTERDOWN {}", error.message()),
         ErrorKind::LockDeadlock | ErrorKind::LockWaitTimeout => format!("TRYAGAIN {}", error.message()),
         ErrorKind::DiskFull => format!("MISCONF {}", error.message()),
-        ErrorKind::TableAccessDenied | ErrorKind::DbAccessDenied | ErrorKind::SpecificAccessDenied => {
+        ErrorKind::TableAccessDenied
+        | ErrorKind::ColumnAccessDenied
+        | ErrorKind::DbAccessDenied
+        | ErrorKind::SpecificAccessDenied => {
             format!("NOPERM {}", error.message())
         }
         _ => format!("ERR {}", error.message()),

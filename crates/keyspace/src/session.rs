@@ -10,6 +10,7 @@
 
 pub mod multi;
 pub mod pubsub;
+pub(crate) mod rows;
 mod scripts;
 
 use std::collections::BTreeSet;
@@ -74,6 +75,7 @@ pub struct Session {
     pub(crate) queue: Option<Queue>,
     pub(crate) watch: Option<Watch>,
     subscriptions: Option<Subscriptions>,
+    rows: Option<rows::Rows>,
     /// What the transaction that is running has published.
     held_messages: Option<Vec<Message>>,
     /// Keys that scripts in it did not declare and have changed: when it begins anew, it locks them before its snapshot.
@@ -129,6 +131,10 @@ enum Meant {
         command: &'static Command,
         run: RunScript,
     },
+    /// Runs on rows of SQL's own tables.
+    Rows {
+        command: &'static Command,
+    },
     /// Runs on the session.
     Session {
         command: &'static Command,
@@ -179,6 +185,7 @@ impl Session {
             queue: None,
             watch: None,
             subscriptions: None,
+            rows: None,
             held_messages: None,
             late_keys: BTreeSet::new(),
             rights: None,
@@ -249,7 +256,8 @@ impl Session {
     fn meant(&mut self, args: &[&[u8]]) -> Meant {
         match self.look_up(args) {
             Err(failure) => Meant::Refused(failure),
-            Ok(command) => match command.handler {
+            Ok((command, true)) => Meant::Rows { command },
+            Ok((command, false)) => match command.handler {
                 Handler::Data(run) => Meant::Data { command, run },
                 Handler::Script(run) => Meant::Script { command, run },
                 Handler::Session(run) => Meant::Session { command, run },
@@ -260,7 +268,8 @@ impl Session {
         }
     }
 
-    fn look_up(&mut self, args: &[&[u8]]) -> Outcome<&'static Command> {
+    /// The command, and whether its keys are rows of SQL's own tables.
+    fn look_up(&mut self, args: &[&[u8]]) -> Outcome<(&'static Command, bool)> {
         let name = args.first().copied().unwrap_or_default();
         let Some(command) = Commands::get().find(name) else {
             return Err(unknown_command(args));
@@ -279,8 +288,12 @@ impl Session {
         if self.only_listens() && !pubsub::is_allowed(command.name()) {
             return Err(pubsub::refused(meant.name()));
         }
-        self.check_rights(meant)?;
-        Ok(meant)
+        // The rights on rows of tables are those of SQL.
+        let is_on_rows = matches!(meant.handler, Handler::Data(_)) && rows::names_rows(meant, args, &self.keyspace);
+        if !is_on_rows {
+            self.check_rights(meant)?;
+        }
+        Ok((meant, is_on_rows))
     }
 
     /// NOPERM where the account may not do that with the keys of the database.
@@ -417,6 +430,13 @@ impl Session {
                 }
                 Err(failure)
             }
+            (Meant::Rows { .. }, true) => {
+                self.spoil_queue();
+                Err(rows::refused_in_transaction())
+            }
+            (Meant::Rows { command }, false) => self
+                .begin_command(command, host)
+                .and_then(|()| self.run_on_rows(command, args, host, reply)),
             (Meant::Data { command, .. } | Meant::Script { command, .. } | Meant::Session { command, .. }, true)
                 if !multi::runs_at_once(command) =>
             {

@@ -242,6 +242,121 @@ fn what_a_transaction_publishes_is_heard_once_and_only_if_it_is_committed() {
 }
 
 #[test]
+fn rows_of_tables_are_hashes() {
+    let data = directory("redis_rows");
+    let node = Running::start(&data);
+    let (mut sql, mut redis) = (node.client(), Redis::connect(&node));
+    for statement in [
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.customer (id INT PRIMARY KEY, name VARCHAR(20) NOT NULL, email VARCHAR(20) UNIQUE, cents DECIMAL(8,2), seen TIMESTAMP(3) NULL, \
+            twice DECIMAL(9,2) AS (cents * 2))",
+        "CREATE TABLE shop.line (a INT, b VARCHAR(10), n BIGINT UNSIGNED ZEROFILL, raw VARBINARY(8), PRIMARY KEY (a, b))",
+        "INSERT INTO shop.customer (id, name, cents, seen) VALUES (42, 'Ada', 10.5, '2026-11-24 14:05:00.25')",
+        "CREATE TABLE shop.loose (a INT)",
+    ] {
+        rows(&mut sql, statement);
+    }
+    assert_eq!(
+        redis.ask("HGETALL shop.customer:42"),
+        "id 42 name Ada cents 10.50 seen 2026-11-24 14:05:00.250 twice 21.00"
+    );
+    assert_eq!(
+        redis.ask("HMGET shop.customer:42 name email nothing CENTS"),
+        "Ada nil nil 10.50"
+    );
+    assert_eq!(redis.ask("HGET shop.customer:42 twice"), "21.00");
+    assert_eq!(redis.ask("HGETALL shop.customer:43"), "");
+    assert_eq!(redis.ask("HGETALL shop.customer:x"), "");
+    assert_eq!(redis.ask("HEXISTS shop.customer:42 email"), "0");
+    assert_eq!(redis.ask("TYPE shop.customer:42"), "hash");
+    assert_eq!(redis.ask("TYPE shop.customer:43"), "none");
+    assert_eq!(
+        redis.ask("EXISTS shop.customer:42 shop.customer:43 shop.customer:42"),
+        "2"
+    );
+    // Changes are SQL's.
+    assert_eq!(redis.ask("HSET shop.customer:42 email a@b name Grace"), "0");
+    assert_eq!(redis.ask("HSET shop.customer:7 name Hedy cents 1"), "2");
+    assert_eq!(
+        rows(
+            &mut sql,
+            "SELECT CONCAT_WS(' ', id, name, email, cents) FROM shop.customer ORDER BY id"
+        ),
+        ["7 Hedy 1.00", "42 Grace a@b 10.50"]
+    );
+    assert_eq!(
+        redis.ask("HSET shop.customer:7 email a@b"),
+        "ERR Duplicate entry 'a@b' for key 'customer.email'"
+    );
+    assert_eq!(
+        redis.ask("HSET shop.customer:8 email c@d"),
+        "ERR Field 'name' doesn't have a default value"
+    );
+    assert_eq!(
+        redis.ask("HSET shop.customer:7 nothing 1"),
+        "ERR Unknown column 'nothing' in 'field list'"
+    );
+    assert_eq!(
+        redis.ask("HSET shop.customer:7 name"),
+        "ERR wrong number of arguments for 'hset' command"
+    );
+    assert_eq!(redis.ask("HSET shop.line:1,x n 5 raw ab"), "2");
+    assert_eq!(
+        redis.ask("HGETALL shop.line:1,x"),
+        "a 1 b x n 00000000000000000005 raw ab"
+    );
+    assert_eq!(
+        redis.ask("HGETALL shop.line:1"),
+        "ERR the primary key of the table has another number of columns"
+    );
+    assert_eq!(redis.ask("DEL shop.customer:7 shop.line:1,x shop.line:1,x"), "2");
+    // What is no row.
+    assert_eq!(
+        redis.ask("SET shop.customer:42 x"),
+        "WRONGTYPE the command 'set' takes no rows of tables"
+    );
+    assert_eq!(
+        redis.ask("DEL shop.customer:42 k"),
+        "ERR a command takes rows of tables, or keys, not both"
+    );
+    for name in ["shop.loose:1", "shop.other:1", "redis.db0:1", "shop:customer.1"] {
+        assert_eq!(redis.ask(&format!("HSET {name} f v")), "1", "{name}");
+        assert_eq!(redis.ask(&format!("HGETALL {name}")), "f v");
+    }
+    let refused = "ERR rows of tables are not taken in MULTI and in scripts";
+    assert_eq!(redis.ask("WATCH shop.customer:42"), refused);
+    redis.ask("MULTI");
+    assert_eq!(redis.ask("HGETALL shop.customer:42"), refused);
+    assert!(redis.ask("EXEC").starts_with("EXECABORT"));
+    redis.send(&["EVAL", "return redis.call('HGETALL', KEYS[1])", "1", "shop.customer:42"]);
+    assert!(redis.reply().starts_with(refused));
+    // Rights are SQL's, to the column.
+    rows(&mut sql, "CREATE USER teller@localhost IDENTIFIED BY 'secret'");
+    rows(&mut sql, "GRANT SELECT (id, name) ON shop.customer TO teller@localhost");
+    let mut teller = Redis::connect(&node);
+    assert_eq!(teller.ask("AUTH teller secret"), "OK");
+    assert_eq!(teller.ask("HMGET shop.customer:42 name id"), "Grace 42");
+    for refused in [
+        "HGETALL shop.customer:42",
+        "HGET shop.customer:42 cents",
+        "HSET shop.customer:42 name x",
+        "DEL shop.customer:42",
+        "HGETALL shop.line:1,x",
+    ] {
+        assert!(
+            teller.ask(refused).starts_with("NOPERM"),
+            "{refused}: {}",
+            teller.ask(refused)
+        );
+    }
+    // Whoever logs in anew is somebody else.
+    rows(&mut sql, "CREATE USER keeper@localhost IDENTIFIED BY 'secret'");
+    rows(&mut sql, "GRANT ALL ON shop.* TO keeper@localhost");
+    assert_eq!(teller.ask("AUTH keeper secret"), "OK");
+    assert_eq!(teller.ask("HGET shop.customer:42 cents"), "10.50");
+}
+
+#[test]
 fn accounts_are_those_of_sql() {
     let data = directory("redis_accounts");
     let node = Running::start(&data);

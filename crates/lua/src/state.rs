@@ -61,7 +61,7 @@ pub struct Limits {
     pub deadline: Option<Instant>,
 }
 
-/// Who answers the functions that a runner adds to a state ([`Lua::set_operation`]).
+/// Who answers the functions that a runner adds to a state ([`Frame::push_operation`]).
 pub trait Callee {
     /// Does what the operation stands for: arguments and results are as for a [`Native`].
     fn call(&mut self, operation: u32, frame: &mut Frame<'_>) -> Result<i32, Raised>;
@@ -410,7 +410,7 @@ pub struct Lua {
 }
 
 impl Lua {
-    /// A state with the libraries of scripts. All tables that it has can be changed until [`protect`](Self::protect).
+    /// A state with the libraries of scripts. All tables that it has can be changed until [`protect`](crate::library::protect).
     pub fn new() -> Lua {
         let context = Box::new(Context {
             held: Cell::new(0),

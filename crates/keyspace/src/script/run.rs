@@ -13,7 +13,7 @@ use super::machine::Machine;
 use crate::call::{Call, is_word};
 use crate::command::{Command, Commands, Handler};
 use crate::failure::{Failure, Outcome};
-use crate::session::{Session, SessionCall, run_call, written_keys};
+use crate::session::{Session, SessionCall, rows, run_call, written_keys};
 use crate::work::Work;
 
 /// Commands that a script which only reads may not use, though they write nothing.
@@ -248,6 +248,9 @@ impl Runner<'_, '_> {
             return Err(Failure::Reply(
                 format!("ERR {name} command is not allowed with BLOCK option from scripts").into(),
             ));
+        }
+        if rows::names_rows(meant, args, &self.session.keyspace) {
+            return Err(rows::refused_in_transaction());
         }
         self.session.check_rights(meant)?;
         Ok(meant)

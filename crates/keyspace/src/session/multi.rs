@@ -88,6 +88,12 @@ pub fn watch(call: &mut SessionCall) -> Outcome {
     if call.session.queue.is_some() {
         return Err(Failure::reply("ERR WATCH inside MULTI is not allowed"));
     }
+    if call.args[1..]
+        .iter()
+        .any(|name| super::rows::is_row(name, &call.session.keyspace))
+    {
+        return Err(super::rows::refused_in_transaction());
+    }
     let keyspace = call.session.keyspace.clone();
     let db = keyspace.db(call.session.db, call.host)?;
     let work = Work::begin(&keyspace, call.session.durability, call.host);
@@ -212,6 +218,8 @@ impl SessionCall<'_> {
                     }
                     self.reply.protocol = self.session.protocol;
                 }
+                // A table that has come since MULTI.
+                Meant::Rows { .. } => self.reply.error(&super::rows::refused_in_transaction().text()),
                 Meant::Refused(failure) => self.reply.error(&failure.text()),
             }
         }
