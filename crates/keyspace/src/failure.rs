@@ -138,6 +138,13 @@ pub fn no_such_key() -> Failure {
     Failure::reply("ERR no such key")
 }
 
+/// What a subcommand says that is given too much.
+pub fn wrong_subcommand(command: &str, given: &[u8]) -> Failure {
+    let given = String::from_utf8_lossy(given);
+    let text = format!("ERR unknown subcommand or wrong number of arguments for '{given:.128}'. Try {command} HELP.");
+    Failure::Reply(text.into())
+}
+
 pub fn wrong_number_of_arguments(command: &str) -> Failure {
     Failure::Reply(format!("ERR wrong number of arguments for '{command}' command").into())
 }

@@ -11,6 +11,7 @@ use sql::result::BufferedRows;
 use sql::session::{Session as SqlSession, SessionOptions};
 use sql_api::host::Host;
 
+use crate::acl::Refusals;
 use crate::clients::Clients;
 use crate::cursors::Cursors;
 use crate::failure::{Failure, Outcome};
@@ -32,6 +33,7 @@ pub struct Keyspace {
     pub hub: Hub,
     pub clients: Clients,
     pub slowlog: Slowlog,
+    pub refusals: Refusals,
     pub cursors: Cursors,
     pub scripts: Scripts,
 }
@@ -48,6 +50,7 @@ impl Keyspace {
             hub: Hub::default(),
             clients: Clients::default(),
             slowlog: Slowlog::default(),
+            refusals: Refusals::default(),
             cursors: Cursors::default(),
             scripts: Scripts::default(),
         })

@@ -10,8 +10,10 @@
 //! 3. [`work`]: the transaction that it runs in; [`tables`] and [`head`]: the rows;
 //! 4. [`types`]: what the commands do; [`expiry`], [`glob`], [`chance`], [`cursors`];
 //! 5. [`script`]: scripts in Lua, and libraries of functions;
-//! 6. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys, and who listens to channels; [`notify`]; [`purge`].
+//! 6. [`acl`]: what accounts may do;
+//! 7. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys, and who listens to channels; [`notify`]; [`purge`].
 
+mod acl;
 mod batch;
 pub mod call;
 mod chance;

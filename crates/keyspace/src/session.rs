@@ -10,6 +10,7 @@
 
 pub mod multi;
 pub mod pubsub;
+mod rights;
 mod scripts;
 
 use std::collections::BTreeSet;
@@ -17,13 +18,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use catalog::Privileges;
 use redis_wire::{Protocol, Reply};
 use sql::session::wait_for_commit;
 use sql_api::host::{Host, WaitEnd};
 use sql_api::session::SessionAccount;
 use transaction::Durability;
 
+use crate::acl::Rights;
 use crate::batch::{self, Submission};
 use crate::call::Call;
 use crate::clients::{Client, Unblock};
@@ -32,7 +33,6 @@ use crate::failure::{Failure, InVain, Outcome, Wanted, wrong_number_of_arguments
 use crate::head::Kind;
 use crate::hub::Place;
 use crate::keyspace::Keyspace;
-use crate::tables::{DATABASE, Part};
 use crate::work::{Event, Work};
 
 use multi::{Queue, Watch};
@@ -77,7 +77,7 @@ pub struct Session {
     /// Keys that scripts in it did not declare and have changed: when it begins anew, it locks them before its snapshot.
     pub(crate) late_keys: BTreeSet<(u32, Vec<u8>)>,
     /// What the account may do with the keys of a database, by the catalog of this version.
-    rights: Option<(u64, u32, Privileges)>,
+    rights: Option<(u64, u32, Rights)>,
     /// The connection ends when the answers have been sent.
     pub ends: bool,
 }
@@ -276,44 +276,8 @@ impl Session {
         if self.only_listens() && !pubsub::is_allowed(command.name()) {
             return Err(pubsub::refused(meant.name()));
         }
-        self.check_rights(meant)?;
+        self.check_rights(meant, self.context())?;
         Ok(meant)
-    }
-
-    /// NOPERM where the account may not do that with the keys of the database.
-    pub(crate) fn check_rights(&mut self, command: &Command) -> Outcome {
-        let (Some(SessionAccount::Account { user, host }), true) =
-            (&self.account, command.flags.reads || command.flags.writes)
-        else {
-            return Ok(());
-        };
-        let version = self.keyspace.engine().catalog_version();
-        let held = match self.rights {
-            Some((known, db, held)) if known == version && db == self.db => held,
-            _ => {
-                let table = Part::Keys.name(self.db);
-                let held = self.keyspace.engine().privileges_on_table(user, host, DATABASE, &table);
-                self.rights = Some((version, self.db, held));
-                held
-            }
-        };
-        let wanted = match command.flags.writes {
-            true => Privileges::SELECT
-                .with(Privileges::INSERT)
-                .with(Privileges::UPDATE)
-                .with(Privileges::DELETE),
-            false => Privileges::SELECT,
-        };
-        match held.contains(wanted) {
-            true => Ok(()),
-            false => Err(Failure::Reply(
-                format!(
-                    "NOPERM User {user} has no permissions to run the '{}' command",
-                    command.name()
-                )
-                .into(),
-            )),
-        }
     }
 
     // --- several at once ---

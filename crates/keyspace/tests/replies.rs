@@ -15,6 +15,7 @@ macro_rules! scripts {
 }
 
 scripts!(
+    acl,
     bitmaps,
     dump,
     geo,

@@ -264,6 +264,45 @@ fn accounts_are_those_of_sql() {
     let mut root = Redis::connect(&node);
     assert_eq!(root.ask("AUTH mighty"), "OK");
     assert_eq!(root.ask("SET k w"), "OK");
+    // ACL tells of them what SQL would: an ordinary account sees itself.
+    assert_eq!(client.ask("ACL WHOAMI"), "reader");
+    assert_eq!(client.ask("ACL USERS"), "reader");
+    assert_eq!(
+        client.ask("ACL LIST"),
+        "user reader on sanitize-payload %R~* &* +@all -@write -monitor -acl|log"
+    );
+    assert_eq!(client.ask("ACL GETUSER root"), "nil");
+    assert_eq!(
+        client.ask("ACL DRYRUN reader SET k w"),
+        "User reader has no permissions to run the 'set' command"
+    );
+    assert_eq!(client.ask("ACL DRYRUN reader GET k"), "OK");
+    assert_eq!(client.ask("ACL DRYRUN root GET k"), "ERR User 'root' not found");
+    assert_eq!(
+        client.ask("ACL LOG"),
+        "NOPERM User reader has no permissions to run the 'acl|log' command"
+    );
+    assert_eq!(root.ask("ACL USERS"), "reader root");
+    assert_eq!(
+        root.ask("ACL GETUSER root"),
+        "flags on sanitize-payload passwords  commands +@all keys ~* channels &* selectors "
+    );
+    assert_eq!(root.ask("ACL GETUSER default"), root.ask("ACL GETUSER root"));
+    let log = root.ask("ACL LOG");
+    let refused = [
+        "count 1 reason command context toplevel object acl|log username reader",
+        "count 1 reason command context toplevel object set username reader",
+        "count 1 reason auth context toplevel object AUTH username reader",
+    ];
+    let at: Vec<usize> = refused.iter().map(|line| log.find(line).expect(line)).collect();
+    assert!(at.is_sorted(), "the newest first: {log}");
+    assert_eq!(root.ask("ACL LOG RESET"), "OK");
+    assert_eq!(root.ask("ACL LOG"), "");
+    // A client that becomes somebody else has the rights of that one.
+    assert_eq!(client.ask("AUTH root mighty"), "OK");
+    assert_eq!(client.ask("SET k w"), "OK");
+    assert_eq!(client.ask("AUTH reader secret"), "OK");
+    assert!(client.ask("SET k w").starts_with("NOPERM"));
     // They are in the process list.
     let shown = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'reader'";
     assert_eq!(rows(&mut sql, shown), ["1"]);

@@ -108,6 +108,8 @@ pub struct Flags {
     pub not_in_scripts: bool,
     pub not_in_multi: bool,
     pub without_login: bool,
+    /// It shows what others do.
+    pub watches: bool,
 }
 
 impl Flags {
@@ -120,6 +122,7 @@ impl Flags {
             not_in_scripts: has("noscript"),
             not_in_multi: has("no_multi"),
             without_login: has("no_auth"),
+            watches: matches!(fact.name.as_str(), "monitor" | "acl|log"),
         }
     }
 }

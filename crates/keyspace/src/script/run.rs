@@ -10,6 +10,7 @@ use sql_api::host::Host;
 use super::api::{self, push_error, raise};
 use super::convert::{push_reply, write_line, write_value};
 use super::machine::Machine;
+use crate::acl::Context;
 use crate::call::{Call, is_word};
 use crate::command::{Command, Commands, Handler};
 use crate::failure::{Failure, Outcome};
@@ -142,7 +143,7 @@ impl Callee for Runner<'_, '_> {
                 {
                     None => Err(raise(frame, "Invalid command passed to redis.acl_check_cmd()")),
                     Some(command) => {
-                        frame.push_boolean(self.session.check_rights(command).is_ok());
+                        frame.push_boolean(self.session.has_rights(command));
                         Ok(1)
                     }
                 }
@@ -249,7 +250,7 @@ impl Runner<'_, '_> {
                 format!("ERR {name} command is not allowed with BLOCK option from scripts").into(),
             ));
         }
-        self.session.check_rights(meant)?;
+        self.session.check_rights(meant, Context::Script)?;
         Ok(meant)
     }
 

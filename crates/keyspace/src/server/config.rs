@@ -12,6 +12,7 @@ use crate::session::SessionCall;
 fn parameters(call: &SessionCall) -> Vec<(&'static str, String)> {
     let memory = call.session.keyspace.engine().participant().store().memory().limit();
     vec![
+        ("acllog-max-len", call.session.keyspace.refusals.len_max().to_string()),
         ("appendfsync", "always".into()),
         ("appendonly", "yes".into()),
         ("databases", crate::tables::DATABASES.to_string()),
@@ -53,6 +54,8 @@ pub fn get(call: &mut SessionCall) -> Outcome {
 
 /// The most commands that the slow log keeps: 4 kB each.
 const SLOWLOG_LEN_MAX: i64 = 10_000;
+/// The most that is kept of what was refused: less than 1 kB each.
+const ACLLOG_LEN_MAX: i64 = 10_000;
 
 /// Parameters that clients set which nobody here asks for: each decides how Redis packs values, or how it writes files.
 const WITHOUT_MEANING: &[&str] = &[
@@ -113,6 +116,10 @@ pub fn set(call: &mut SessionCall) -> Outcome {
         match (name.as_str(), number) {
             ("slowlog-log-slower-than", Some(micros)) => {
                 call.session.keyspace.slowlog.set_threshold_micros(micros);
+                continue;
+            }
+            ("acllog-max-len", Some(len @ 0..=ACLLOG_LEN_MAX)) => {
+                call.session.keyspace.refusals.set_len_max(len as usize);
                 continue;
             }
             ("slowlog-max-len", Some(len @ 0..=SLOWLOG_LEN_MAX)) => {

@@ -1,8 +1,9 @@
 //! Commands on the connection and the server.
 //!
 //! * this file: the connection, logging in;
-//! * [`client`], [`describe`] (COMMAND), [`config`] with INFO, [`watching`]: SLOWLOG, LATENCY, MEMORY, DEBUG.
+//! * [`acl`], [`client`], [`describe`] (COMMAND), [`config`] with INFO, [`watching`]: SLOWLOG, LATENCY, MEMORY, DEBUG.
 
+pub mod acl;
 pub mod client;
 pub mod config;
 pub mod describe;
@@ -11,6 +12,7 @@ pub mod watching;
 use redis_wire::Protocol;
 use sql_api::session::SessionAccount;
 
+use crate::acl::Denied;
 use crate::call::is_word;
 use crate::failure::{Failure, Outcome, not_integer, syntax, wrong_number_of_arguments};
 use crate::session::SessionCall;
@@ -164,10 +166,16 @@ fn log_in(call: &mut SessionCall, user: Option<&[u8]>, password: &[u8]) -> Outco
             if let SessionAccount::Account { user, .. } = &account {
                 call.session.client.set_user(user);
             }
-            call.session.account = Some(account);
+            call.session.set_account(account);
             Ok(())
         }
-        Err(_) => Err(denied()),
+        Err(_) => {
+            let object = call.args[0];
+            let named = user.unwrap_or("default");
+            let session = &*call.session;
+            session.refused(Denied::Login, session.context(), object, named.as_bytes());
+            Err(denied())
+        }
     }
 }
 

@@ -1,10 +1,9 @@
-//! What an operator asks: SLOWLOG, LATENCY, MEMORY, DEBUG, ACL.
+//! What an operator asks: SLOWLOG, LATENCY, MEMORY, DEBUG.
 
 use std::pin::pin;
 use std::time::Duration;
 
 use sql_api::host::WaitEnd;
-use sql_api::session::SessionAccount;
 
 use crate::call::is_word;
 use crate::failure::{Failure, Outcome, not_float};
@@ -80,14 +79,5 @@ pub fn debug(call: &mut SessionCall) -> Outcome {
         _ => return Err(Failure::reply("ERR DEBUG is not implemented, but for SLEEP")),
     }
     call.reply.ok();
-    Ok(())
-}
-
-pub fn acl_whoami(call: &mut SessionCall) -> Outcome {
-    let user = match &call.session.account {
-        Some(SessionAccount::Account { user, .. }) => user.as_str(),
-        Some(SessionAccount::Server) | None => "default",
-    };
-    call.reply.bulk(user.as_bytes());
     Ok(())
 }
