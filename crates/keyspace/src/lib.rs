@@ -11,7 +11,8 @@
 //! 4. [`types`]: what the commands do; [`expiry`], [`glob`], [`chance`], [`cursors`];
 //! 5. [`script`]: scripts in Lua, and libraries of functions;
 //! 6. [`acl`]: what accounts may do;
-//! 7. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys, and who listens to channels; [`notify`]; [`purge`].
+//! 7. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys, and who listens to channels; [`notify`]; [`tracking`]: who has read what; [`monitor`], [`latency`];
+//!    [`purge`].
 
 mod acl;
 mod batch;
@@ -26,13 +27,17 @@ mod glob;
 pub mod head;
 pub mod hub;
 pub mod keyspace;
+mod latency;
+mod monitor;
 mod notify;
 pub mod purge;
 pub mod script;
 mod server;
 pub mod session;
 mod slowlog;
+mod spikes;
 pub mod tables;
+mod tracking;
 mod types;
 pub mod work;
 

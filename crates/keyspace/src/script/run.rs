@@ -215,6 +215,11 @@ impl Runner<'_, '_> {
                 return Ok(true);
             }
         };
+        let monitors = &self.session.keyspace.monitors;
+        if !monitors.is_empty() && !command.flags.is_hidden {
+            let micros = self.session.keyspace.engine().clock_micros();
+            monitors.show(micros, self.session.db, "lua", &args);
+        }
         let mut reply = Reply::new(self.protocol);
         if let Err(failure) = self.run(command, &args, &mut reply) {
             self.again = Some(failure);
@@ -276,7 +281,7 @@ impl Runner<'_, '_> {
             Err(failure @ Failure::Again(_)) => Err(failure),
             Err(failure) => {
                 reply.bytes.clear();
-                reply.error(&failure.text());
+                reply.error_bytes(&failure.text());
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -291,6 +296,7 @@ impl Runner<'_, '_> {
         }
         // Nothing is waited for where the keys were declared.
         self.work.lock_keys(&db, keys)?;
+        self.session.note_late_reads(self.work, &db, command, args);
         run_call(
             &mut Call {
                 work: self.work,
@@ -305,9 +311,9 @@ impl Runner<'_, '_> {
 }
 
 /// Pushes an error that no command has answered, but who looked it up.
-fn push_failure(frame: &mut Frame<'_>, text: &str) {
+fn push_failure(frame: &mut Frame<'_>, text: &[u8]) {
     frame.new_table(0, 2);
-    frame.push_bytes(text.as_bytes());
+    frame.push_bytes(text);
     frame.set_field(-2, "err");
     frame.push_boolean(true);
     frame.set_field(-2, "ignore_error_stats_update");

@@ -65,8 +65,7 @@ pub fn cat(call: &mut SessionCall) -> Outcome {
         [category] => {
             let found = CATEGORIES.iter().find(|known| is_word(category, known));
             let Some(category) = found else {
-                let shown = String::from_utf8_lossy(category);
-                return Err(Failure::Reply(format!("ERR Unknown category '{shown}'").into()));
+                return Err(Failure::naming("ERR Unknown category '{}'", &[category]));
             };
             let names = names_of(&format!("@{category}"));
             call.reply.array(names.len());
@@ -266,14 +265,12 @@ pub fn getuser(call: &mut SessionCall) -> Outcome {
 
 pub fn dryrun(call: &mut SessionCall) -> Outcome {
     let (user, args) = (call.args[2], &call.args[3..]);
-    let shown = String::from_utf8_lossy(user);
     let Some(account) = named(call, user) else {
-        return Err(Failure::Reply(format!("ERR User '{shown}' not found").into()));
+        return Err(Failure::naming("ERR User '{}' not found", &[user]));
     };
     let command = Commands::get().find(args[0]).and_then(|command| command.meant_by(args));
     let Some(command) = command else {
-        let name = String::from_utf8_lossy(args[0]);
-        return Err(Failure::Reply(format!("ERR Command '{name}' not found").into()));
+        return Err(Failure::naming("ERR Command '{}' not found", &[args[0]]));
     };
     if !command.takes(args.len()) {
         return Err(wrong_number_of_arguments(command.name()));
@@ -282,7 +279,8 @@ pub fn dryrun(call: &mut SessionCall) -> Outcome {
         true => call.reply.ok(),
         false => call.reply.bulk(
             format!(
-                "User {shown} has no permissions to run the '{}' command",
+                "User {} has no permissions to run the '{}' command",
+                String::from_utf8_lossy(user),
                 command.name()
             )
             .as_bytes(),
