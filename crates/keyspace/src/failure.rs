@@ -181,3 +181,14 @@ pub fn wrong_subcommand(command: &str, given: &[u8]) -> Failure {
 pub fn wrong_number_of_arguments(command: &str) -> Failure {
     Failure::Reply(format!("ERR wrong number of arguments for '{command}' command").into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_bytes_up_to_the_first_zero() {
+        let failure = Failure::naming("ERR no '{}' in '{}'", &[b"a\xff", b"b\0c"]);
+        assert_eq!(&*failure.text(), b"ERR no 'a\xff' in 'b'");
+    }
+}

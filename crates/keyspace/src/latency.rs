@@ -49,8 +49,17 @@ impl Latencies {
         let each = took.as_nanos() as u64 / commands.len().max(1) as u64;
         let bucket = bucket_of(each);
         let part = &self.parts[part_of_thread()];
+        let count = |number: usize, calls| part[number][bucket].fetch_add(calls, Ordering::Relaxed);
+        // Pipelines are mostly of one command.
+        let (mut last, mut calls) = (0, 0);
         for command in commands {
-            part[command.number][bucket].fetch_add(1, Ordering::Relaxed);
+            if command.number != last && calls > 0 {
+                count(last, std::mem::take(&mut calls));
+            }
+            (last, calls) = (command.number, calls + 1);
+        }
+        if calls > 0 {
+            count(last, calls);
         }
     }
 
@@ -129,7 +138,9 @@ mod tests {
         let latencies = Latencies::default();
         let get = Commands::get().find(b"get").unwrap();
         assert!(latencies.of(get).is_none());
-        latencies.add([get, get].iter().copied(), Duration::from_nanos(2000));
+        let set = Commands::get().find(b"set").unwrap();
+        latencies.add([get, set, get].iter().copied(), Duration::from_nanos(3000));
+        assert_eq!(latencies.of(set).unwrap().calls, 1);
         latencies.add([get].iter().copied(), Duration::from_micros(3));
         let histogram = latencies.of(get).unwrap();
         assert_eq!((histogram.calls, histogram.at_most), (3, vec![(1, 2), (4, 3)]));

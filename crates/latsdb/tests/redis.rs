@@ -41,10 +41,13 @@ impl Redis {
                 bytes.truncate(bytes.len() - 2);
                 String::from_utf8(bytes).unwrap()
             }
-            "*" => {
-                let replies: Vec<String> = (0..rest.parse().unwrap()).map(|_| self.reply()).collect();
+            "*" | ">" | "~" | "%" => {
+                let count: usize = rest.parse().unwrap();
+                let count = if kind == "%" { 2 * count } else { count };
+                let replies: Vec<String> = (0..count).map(|_| self.reply()).collect();
                 replies.join(" ")
             }
+            "_" => "nil".to_owned(),
             _ => rest.to_owned(),
         }
     }
@@ -239,6 +242,59 @@ fn what_a_transaction_publishes_is_heard_once_and_only_if_it_is_committed() {
     assert_eq!(listens.reply(), "message c first");
     assert_eq!(listens.reply(), "message c last");
     assert_eq!(client.ask("GET count"), "400");
+}
+
+#[test]
+fn what_a_client_has_read_it_hears_of() {
+    let data = directory("redis_tracking");
+    let node = Running::start(&data);
+    let mut sql = node.client();
+    let (mut reader, mut other, mut told) = (Redis::connect(&node), Redis::connect(&node), Redis::connect(&node));
+    other.ask("SET k 1");
+    reader.ask("HELLO 3");
+    assert_eq!(reader.ask("CLIENT TRACKING ON"), "OK");
+    assert_eq!(reader.ask("GET k"), "1");
+    other.ask("SET k 2");
+    assert_eq!(reader.reply(), "invalidate k");
+    assert_eq!(reader.ask("GET k"), "2");
+    rows(&mut sql, "UPDATE redis.db0 SET value = '3' WHERE `key` = 'k'");
+    assert_eq!(reader.reply(), "invalidate k");
+    assert_eq!(reader.ask("GET k"), "3");
+    other.ask("PEXPIRE k 100");
+    assert_eq!(reader.reply(), "invalidate k");
+    assert_eq!(reader.ask("PTTL nothing"), "-2");
+    reader.ask("GET k");
+    // When its row is removed.
+    assert_eq!(reader.reply(), "invalidate k");
+    assert_eq!(reader.ask("GET k"), "nil");
+    other.ask("FLUSHALL");
+    assert_eq!(reader.reply(), "invalidate nil");
+
+    let id = told.ask("CLIENT ID");
+    told.ask("SUBSCRIBE __redis__:invalidate");
+    let mut old = Redis::connect(&node);
+    assert_eq!(old.ask(&format!("CLIENT TRACKING ON REDIRECT {id}")), "OK");
+    old.ask("GET r");
+    other.ask("SET r 1");
+    assert_eq!(told.reply(), "message __redis__:invalidate r");
+}
+
+#[test]
+fn who_monitors_sees_what_others_do() {
+    let data = directory("redis_monitor");
+    let node = Running::start(&data);
+    let mut sql = node.client();
+    let (mut monitor, mut other) = (Redis::connect(&node), Redis::connect(&node));
+    rows(&mut sql, "CREATE USER reader@localhost IDENTIFIED BY 'secret'");
+    assert_eq!(monitor.ask("MONITOR"), "OK");
+    other.ask("SET k v");
+    assert!(monitor.reply().ends_with("\"SET\" \"k\" \"v\""));
+    other.ask("AUTH reader secret");
+    assert!(monitor.reply().ends_with("\"AUTH\" \"(redacted)\" \"(redacted)\""));
+    assert_eq!(
+        other.ask("MONITOR"),
+        "NOPERM User reader has no permissions to run the 'monitor' command"
+    );
 }
 
 #[test]
