@@ -1,12 +1,13 @@
 //! The clients of a node, as CLIENT shows them, and what one may do to others: end them, end their waiting, make all of them pause.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use redis_wire::Protocol;
 
-use crate::hub::Waiter;
+use crate::hub::{Subscriber, Waiter};
 
 /// One client, as others see it.
 pub struct Client {
@@ -20,8 +21,12 @@ pub struct Client {
     /// It listens to channels.
     listens: AtomicBool,
     in_transaction: AtomicBool,
+    monitors: AtomicBool,
+    is_gone: AtomicBool,
     about: Mutex<About>,
     waits: Mutex<Option<Arc<Waiter>>>,
+    /// What is to be sent that is no reply. Only of those to whom something may be.
+    outbox: OnceLock<Arc<Subscriber>>,
 }
 
 /// What a client has said of itself, and what it does.
@@ -31,6 +36,8 @@ struct About {
     library: (Vec<u8>, Vec<u8>),
     user: String,
     command: &'static str,
+    /// Of one that tracks: the client that is told instead (0: none), whether it broadcasts, whether the other one is gone.
+    tracking: Option<(u64, bool, bool)>,
 }
 
 /// How the waiting of a blocked client is ended.
@@ -51,6 +58,9 @@ impl Client {
             is_resp3: AtomicBool::new(false),
             listens: AtomicBool::new(false),
             in_transaction: AtomicBool::new(false),
+            monitors: AtomicBool::new(false),
+            is_gone: AtomicBool::new(false),
+            outbox: OnceLock::new(),
             about: Mutex::default(),
             waits: Mutex::default(),
         })
@@ -104,6 +114,46 @@ impl Client {
         self.listens.load(Ordering::Relaxed)
     }
 
+    pub fn set_listens(&self, listens: bool) {
+        self.listens.store(listens, Ordering::Relaxed);
+    }
+
+    pub fn set_monitors(&self, monitors: bool) {
+        self.monitors.store(monitors, Ordering::Relaxed);
+    }
+
+    /// It has ended.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
+    }
+
+    pub fn outbox(&self) -> Option<&Arc<Subscriber>> {
+        self.outbox.get()
+    }
+
+    /// From here on something may be sent to it that is no reply.
+    pub fn open_outbox(&self, protocol: Protocol) -> &Arc<Subscriber> {
+        let outbox = self.outbox.get_or_init(|| Subscriber::new(protocol));
+        outbox.set_protocol(protocol);
+        outbox
+    }
+
+    /// It tracks what it reads; of whom is told, and whether it broadcasts.
+    pub fn set_tracking(&self, tracking: Option<(u64, bool)>) {
+        self.about.lock().tracking = tracking.map(|(redirect, broadcasts)| (redirect, broadcasts, false));
+    }
+
+    pub fn tracking(&self) -> Option<(u64, bool, bool)> {
+        self.about.lock().tracking
+    }
+
+    /// Whom it redirects to is gone.
+    pub fn lose_redirect(&self) {
+        if let Some((_, _, is_broken)) = &mut self.about.lock().tracking {
+            *is_broken = true;
+        }
+    }
+
     /// It waits for keys, or no longer.
     pub fn set_waiting(&self, waiter: Option<Arc<Waiter>>) {
         *self.waits.lock() = waiter;
@@ -125,10 +175,15 @@ impl Client {
     pub fn line(&self, now_ms: i64) -> String {
         let about = self.about.lock().clone();
         let mut flags = String::new();
+        let (_, broadcasts, is_broken) = about.tracking.unwrap_or_default();
         for (is_set, flag) in [
+            (self.monitors.load(Ordering::Relaxed), 'O'),
             (self.listens(), 'P'),
             (self.in_transaction.load(Ordering::Relaxed), 'x'),
             (self.is_blocked(), 'b'),
+            (about.tracking.is_some(), 't'),
+            (is_broken, 'R'),
+            (broadcasts, 'B'),
         ] {
             if is_set {
                 flags.push(flag);
@@ -140,7 +195,7 @@ impl Client {
         let seconds = |since: i64| (now_ms - since).max(0) / 1000;
         format!(
             "id={} addr={} laddr= fd=0 name={} age={} idle={} flags={flags} db={} sub={} psub=0 ssub=0 multi={} qbuf=0 qbuf-free=0 \
-             argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} user={} redir=-1 resp={} lib-name={} lib-ver={}",
+             argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} user={} redir={} resp={} lib-name={} lib-ver={}",
             self.id,
             self.address,
             String::from_utf8_lossy(&about.name),
@@ -159,6 +214,7 @@ impl Client {
                 about.command
             },
             if about.user.is_empty() { "default" } else { &about.user },
+            about.tracking.map_or(-1, |(redirect, ..)| redirect as i64),
             if self.is_resp3.load(Ordering::Relaxed) { 3 } else { 2 },
             String::from_utf8_lossy(&about.library.0),
             String::from_utf8_lossy(&about.library.1),
@@ -182,7 +238,9 @@ impl Clients {
     }
 
     pub fn leave(&self, id: u64) {
-        self.by_id.lock().remove(&id);
+        if let Some(client) = self.by_id.lock().remove(&id) {
+            client.is_gone.store(true, Ordering::Release);
+        }
     }
 
     pub fn all(&self) -> Vec<Arc<Client>> {

@@ -107,8 +107,7 @@ fn conditions(call: &Call) -> Outcome<Conditions> {
             option if is_word(option, "GT") => found.later = true,
             option if is_word(option, "LT") => found.earlier = true,
             other => {
-                let other = String::from_utf8_lossy(other);
-                return Err(Failure::Reply(format!("ERR Unsupported option {other}").into()));
+                return Err(Failure::naming("ERR Unsupported option {}", &[other]));
             }
         }
     }

@@ -11,6 +11,8 @@ use types::{ErrorKind, SqlError};
 pub enum Failure {
     /// An error reply, its code in front.
     Reply(Cow<'static, str>),
+    /// The same, with bytes in it that a client has sent.
+    Naming(Vec<u8>),
     /// Of the layers below.
     Sql(SqlError),
     /// The transaction has to begin anew: a deadlock, a conflict, another leader.
@@ -54,18 +56,50 @@ impl Failure {
         Failure::Reply(text.into())
     }
 
+    /// An error reply about what a client has sent: each `{}` stands for a name, as it came. As strings of C, names end with their
+    /// first zero.
+    pub fn naming(text: &str, names: &[&[u8]]) -> Failure {
+        let mut bytes = Vec::new();
+        let mut names = names.iter();
+        for (at, part) in text.split("{}").enumerate() {
+            if at > 0 {
+                bytes.extend_from_slice(c_string(names.next().expect("a name for each place")));
+            }
+            bytes.extend_from_slice(part.as_bytes());
+        }
+        Failure::Naming(bytes)
+    }
+
     pub fn is_wrong_type(&self) -> bool {
         matches!(self, Failure::Reply(text) if text.starts_with("WRONGTYPE"))
     }
 
     /// The text for the client.
-    pub fn text(&self) -> Cow<'_, str> {
+    pub fn text(&self) -> Cow<'_, [u8]> {
         match self {
-            Failure::Reply(text) => Cow::Borrowed(text),
-            Failure::Sql(error) | Failure::Again(error) => text_of(error).into(),
-            Failure::Blocks(_) => Cow::Borrowed("ERR a blocking command is not allowed here"),
+            Failure::Reply(text) => Cow::Borrowed(text.as_bytes()),
+            Failure::Naming(text) => Cow::Borrowed(text),
+            Failure::Sql(error) | Failure::Again(error) => text_of(error).into_bytes().into(),
+            Failure::Blocks(_) => Cow::Borrowed(b"ERR a blocking command is not allowed here"),
         }
     }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.text()))
+    }
+}
+
+/// What C takes for a string: all before the first zero.
+pub fn c_string(bytes: &[u8]) -> &[u8] {
+    bytes.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
+/// The beginning of a name, as it is shown where somebody might send a long one.
+pub fn beginning(name: &[u8]) -> &[u8] {
+    let name = c_string(name);
+    &name[..name.len().min(128)]
 }
 
 /// Redis's words where it has some, else the message of the SQL side.
@@ -141,6 +175,23 @@ pub fn no_such_key() -> Failure {
     Failure::reply("ERR no such key")
 }
 
+/// What a subcommand says that is given too much.
+pub fn wrong_subcommand(command: &str, given: &[u8]) -> Failure {
+    let text = format!("ERR unknown subcommand or wrong number of arguments for '{{}}'. Try {command} HELP.");
+    Failure::naming(&text, &[beginning(given)])
+}
+
 pub fn wrong_number_of_arguments(command: &str) -> Failure {
     Failure::Reply(format!("ERR wrong number of arguments for '{command}' command").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_bytes_up_to_the_first_zero() {
+        let failure = Failure::naming("ERR no '{}' in '{}'", &[b"a\xff", b"b\0c"]);
+        assert_eq!(&*failure.text(), b"ERR no 'a\xff' in 'b'");
+    }
 }

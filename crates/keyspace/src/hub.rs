@@ -79,7 +79,7 @@ struct Outbox {
 }
 
 /// The most that waits for a subscriber that does not read (`client-output-buffer-limit pubsub`).
-const OUTBOX_MAX: usize = 32 << 20;
+pub(crate) const OUTBOX_MAX: usize = 32 << 20;
 
 impl Subscriber {
     pub fn new(protocol: Protocol) -> Arc<Subscriber> {
@@ -116,7 +116,8 @@ impl Subscriber {
         !outbox.is_over
     }
 
-    fn push(&self, write: impl FnOnce(&mut Reply)) {
+    /// Appends a message.
+    pub(crate) fn push(&self, write: impl FnOnce(&mut Reply)) {
         let mut outbox = self.outbox.lock();
         if outbox.is_over {
             return;

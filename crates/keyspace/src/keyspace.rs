@@ -11,18 +11,26 @@ use sql::result::BufferedRows;
 use sql::session::{Session as SqlSession, SessionOptions};
 use sql_api::host::Host;
 
+use crate::acl::Refusals;
 use crate::clients::Clients;
 use crate::cursors::Cursors;
 use crate::failure::{Failure, Outcome};
 use crate::hub::{Called, Hub};
+use crate::latency::Latencies;
+use crate::monitor::Monitors;
 use crate::notify;
 use crate::script::Scripts;
 use crate::slowlog::Slowlog;
+use crate::spikes::Spikes;
 use crate::tables::{self, DATABASES, Db};
+use crate::tracking::Tracking;
 use crate::work::Event;
 
 /// How long a client goes on later, so that those who wait for what it has brought take it first.
 const LOOKED_WITHIN: Duration = Duration::from_millis(20);
+
+/// What clients have read is noted in this part of the memory at most.
+const TRACKING_SHARE: u64 = 32;
 
 /// The keys of a node.
 pub struct Keyspace {
@@ -32,6 +40,11 @@ pub struct Keyspace {
     pub hub: Hub,
     pub clients: Clients,
     pub slowlog: Slowlog,
+    pub refusals: Refusals,
+    pub tracking: Arc<Tracking>,
+    pub monitors: Monitors,
+    pub latencies: Latencies,
+    pub spikes: Spikes,
     pub cursors: Cursors,
     pub scripts: Scripts,
 }
@@ -41,6 +54,11 @@ impl Keyspace {
         // Ids of two starts, or two nodes, never meet: the upper half counts starts.
         engine.leave_purge_of(tables::has_keys);
         let first_id = engine.participant().incarnation() << 32;
+        let memory = engine.participant().store().memory().limit();
+        let tracking = Arc::new(Tracking::new(
+            usize::try_from(memory / TRACKING_SHARE).unwrap_or(usize::MAX),
+        ));
+        engine.set_row_follower(tracking.clone());
         Arc::new(Keyspace {
             engine,
             dbs: RwLock::new(vec![None; DATABASES as usize]),
@@ -48,6 +66,11 @@ impl Keyspace {
             hub: Hub::default(),
             clients: Clients::default(),
             slowlog: Slowlog::default(),
+            refusals: Refusals::default(),
+            tracking,
+            monitors: Monitors::default(),
+            latencies: Latencies::default(),
+            spikes: Spikes::default(),
             cursors: Cursors::default(),
             scripts: Scripts::default(),
         })

@@ -10,8 +10,11 @@
 //! 3. [`work`]: the transaction that it runs in; [`tables`] and [`head`]: the rows;
 //! 4. [`types`]: what the commands do; [`expiry`], [`glob`], [`chance`], [`cursors`];
 //! 5. [`script`]: scripts in Lua, and libraries of functions;
-//! 6. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys, and who listens to channels; [`notify`]; [`purge`].
+//! 6. [`acl`]: what accounts may do;
+//! 7. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys, and who listens to channels; [`notify`]; [`tracking`]: who has read what; [`monitor`], [`latency`];
+//!    [`purge`].
 
+mod acl;
 mod batch;
 pub mod call;
 mod chance;
@@ -24,13 +27,17 @@ mod glob;
 pub mod head;
 pub mod hub;
 pub mod keyspace;
+mod latency;
+mod monitor;
 mod notify;
 pub mod purge;
 pub mod script;
 mod server;
 pub mod session;
 mod slowlog;
+mod spikes;
 pub mod tables;
+mod tracking;
 mod types;
 pub mod work;
 

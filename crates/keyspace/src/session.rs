@@ -10,34 +10,37 @@
 
 pub mod multi;
 pub mod pubsub;
+mod rights;
 pub(crate) mod rows;
 mod scripts;
+mod shown;
+pub(crate) mod tracking;
 
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use catalog::Privileges;
 use redis_wire::{Protocol, Reply};
 use sql::session::wait_for_commit;
 use sql_api::host::{Host, WaitEnd};
 use sql_api::session::SessionAccount;
 use transaction::Durability;
 
+use crate::acl::Rights;
 use crate::batch::{self, Submission};
 use crate::call::Call;
 use crate::clients::{Client, Unblock};
 use crate::command::{Command, Commands, Handler};
-use crate::failure::{Failure, InVain, Outcome, Wanted, wrong_number_of_arguments};
+use crate::failure::{Failure, InVain, Outcome, Wanted, beginning, c_string, wrong_number_of_arguments};
 use crate::head::Kind;
 use crate::hub::Place;
 use crate::keyspace::Keyspace;
-use crate::tables::{DATABASE, Part};
 use crate::work::{Event, Work};
 
 use multi::{Queue, Watch};
 use pubsub::{Message, Subscriptions};
+use tracking::Tracks;
 
 /// How often work begins anew before its client is told.
 const TRIES: u32 = 20;
@@ -74,14 +77,16 @@ pub struct Session {
     pub(crate) durability: Durability,
     pub(crate) queue: Option<Queue>,
     pub(crate) watch: Option<Watch>,
+    pub(crate) tracks: Tracks,
+    pub(crate) monitors: bool,
     subscriptions: Option<Subscriptions>,
     rows: Option<rows::Rows>,
     /// What the transaction that is running has published.
-    held_messages: Option<Vec<Message>>,
+    pub(crate) held_messages: Option<Vec<Message>>,
     /// Keys that scripts in it did not declare and have changed: when it begins anew, it locks them before its snapshot.
     pub(crate) late_keys: BTreeSet<(u32, Vec<u8>)>,
     /// What the account may do with the keys of a database, by the catalog of this version.
-    rights: Option<(u64, u32, Privileges)>,
+    rights: Option<(u64, u32, Rights)>,
     /// The connection ends when the answers have been sent.
     pub ends: bool,
 }
@@ -99,6 +104,8 @@ pub(crate) enum ReplyMode {
 impl Drop for Session {
     fn drop(&mut self) {
         self.keyspace.clients.leave(self.id);
+        self.keyspace.tracking.end(self.id);
+        self.keyspace.monitors.end(self.id);
     }
 }
 
@@ -184,6 +191,8 @@ impl Session {
             durability,
             queue: None,
             watch: None,
+            tracks: Tracks::default(),
+            monitors: false,
             subscriptions: None,
             rows: None,
             held_messages: None,
@@ -204,29 +213,27 @@ impl Session {
             let meant = self.meant(first);
             let group = self.group_of(&meant, later);
             let (now, then) = rest.split_at(group.len().max(1));
+            // Of a group, its members are.
+            let command = meant.command().filter(|_| group.is_empty());
+            let is_refused = matches!(meant, Meant::Refused(_));
+            let was_queued = self.queue.is_some();
+            if !is_refused {
+                self.show_before(command, &group, now);
+            }
             match group.is_empty() {
                 true => self.run_meant(meant, first, host, reply),
                 false => self.run_group(&group, now, host, reply),
             }
             let ended = Instant::now();
-            self.note_slow(first, ended - begun);
+            // What is put off is counted when it runs.
+            let has_run = !was_queued || command.is_none_or(multi::runs_at_once);
+            if !is_refused && has_run {
+                self.note_time(command, &group, first, ended - begun);
+            }
+            if let Some(command) = command {
+                self.show_after(command, was_queued, first);
+            }
             (begun, rest) = (ended, then);
-        }
-    }
-
-    /// Keeps a command, or the first of several that ran as one, if that took long.
-    fn note_slow(&self, args: &[&[u8]], took: Duration) {
-        let slowlog = &self.keyspace.slowlog;
-        if !slowlog.is_slow(took) {
-            return;
-        }
-        // How long one waits for others is not its own time.
-        let waits = Commands::get()
-            .find(args[0])
-            .is_some_and(|command| command.flags.blocks);
-        if !waits {
-            let at = self.keyspace.now_ms() / 1000;
-            slowlog.add(args, took, at, &self.client.address, self.client.name());
         }
     }
 
@@ -235,7 +242,7 @@ impl Session {
         let Some(first) = first.as_member() else {
             return Vec::new();
         };
-        if self.queue.is_some() || self.reply_mode != ReplyMode::On {
+        if self.queue.is_some() || self.reply_mode != ReplyMode::On || self.runs_alone() {
             return Vec::new();
         }
         let mut group = vec![first];
@@ -275,9 +282,9 @@ impl Session {
             return Err(unknown_command(args));
         };
         let Some(meant) = command.meant_by(args) else {
-            let (name, subcommand) = (command.name().to_ascii_uppercase(), String::from_utf8_lossy(args[1]));
-            let text = format!("ERR unknown subcommand '{subcommand:.128}'. Try {name} HELP.");
-            return Err(Failure::Reply(text.into()));
+            let name = command.name().to_ascii_uppercase();
+            let text = format!("ERR unknown subcommand '{{}}'. Try {name} HELP.");
+            return Err(Failure::naming(&text, &[beginning(args[1])]));
         };
         if !meant.takes(args.len()) || !command.takes(args.len()) {
             return Err(wrong_number_of_arguments(meant.name()));
@@ -291,45 +298,10 @@ impl Session {
         // The rights on rows of tables are those of SQL.
         let is_on_rows = matches!(meant.handler, Handler::Data(_)) && rows::names_rows(meant, args, &self.keyspace);
         if !is_on_rows {
-            self.check_rights(meant)?;
+            self.check_rights(meant, self.context())?;
         }
+        self.check_monitoring(meant)?;
         Ok((meant, is_on_rows))
-    }
-
-    /// NOPERM where the account may not do that with the keys of the database.
-    pub(crate) fn check_rights(&mut self, command: &Command) -> Outcome {
-        let (Some(SessionAccount::Account { user, host }), true) =
-            (&self.account, command.flags.reads || command.flags.writes)
-        else {
-            return Ok(());
-        };
-        let version = self.keyspace.engine().catalog_version();
-        let held = match self.rights {
-            Some((known, db, held)) if known == version && db == self.db => held,
-            _ => {
-                let table = Part::Keys.name(self.db);
-                let held = self.keyspace.engine().privileges_on_table(user, host, DATABASE, &table);
-                self.rights = Some((version, self.db, held));
-                held
-            }
-        };
-        let wanted = match command.flags.writes {
-            true => Privileges::SELECT
-                .with(Privileges::INSERT)
-                .with(Privileges::UPDATE)
-                .with(Privileges::DELETE),
-            false => Privileges::SELECT,
-        };
-        match held.contains(wanted) {
-            true => Ok(()),
-            false => Err(Failure::Reply(
-                format!(
-                    "NOPERM User {user} has no permissions to run the '{}' command",
-                    command.name()
-                )
-                .into(),
-            )),
-        }
     }
 
     // --- several at once ---
@@ -340,7 +312,7 @@ impl Session {
         let writes = group.iter().find(|(command, _)| command.flags.writes);
         let (shown, _) = writes.unwrap_or(&group[0]);
         if let Err(failure) = self.begin_command(shown, host) {
-            return requests.iter().for_each(|_| reply.error(&failure.text()));
+            return requests.iter().for_each(|_| reply.error_bytes(&failure.text()));
         }
         let begin = reply.bytes.len();
         self.begin_statement();
@@ -367,6 +339,7 @@ impl Session {
     ) -> bool {
         let mut submission = Submission::new(self.keyspace.clone(), self.db, self.protocol, self.durability);
         for ((command, run), args) in group.iter().zip(requests) {
+            self.note_reads(self.db, command, args);
             submission.add(*run, args);
             if command.flags.writes {
                 command.each_key(args, |at| submission.lock(at));
@@ -384,6 +357,9 @@ impl Session {
     ) -> Outcome {
         let keyspace = self.keyspace.clone();
         let db = keyspace.db(self.db, host)?;
+        for ((command, _), args) in group.iter().zip(requests) {
+            self.note_reads(self.db, command, args);
+        }
         let mut work = Work::begin(&keyspace, self.durability, host);
         work.catch_up()?;
         for ((_, run), args) in group.iter().zip(requests) {
@@ -419,9 +395,10 @@ impl Session {
             (Meant::Refused(failure), true) if args[0].eq_ignore_ascii_case(b"exec") => {
                 self.forget_transaction();
                 let why = failure.text();
-                let why = why.strip_prefix("ERR ").unwrap_or(&why);
-                Err(Failure::Reply(
-                    format!("EXECABORT Transaction discarded because of: {why}").into(),
+                let why = why.strip_prefix(b"ERR ").unwrap_or(&why);
+                Err(Failure::naming(
+                    "EXECABORT Transaction discarded because of: {}",
+                    &[why],
                 ))
             }
             (Meant::Refused(failure), is_queued) => {
@@ -461,11 +438,12 @@ impl Session {
         if let Err(failure) = result {
             reply.bytes.truncate(begin);
             reply.protocol = self.protocol;
-            reply.error(&failure.text());
+            reply.error_bytes(&failure.text());
         }
         if self.skips_reply || self.reply_mode != ReplyMode::On {
             reply.bytes.truncate(begin);
         }
+        self.forget_caching(args[0]);
     }
 
     /// Tells others what the client does, and waits where all have to.
@@ -528,7 +506,8 @@ impl Session {
         self.in_transaction(host, reply, &mut |session, reply| {
             let keyspace = session.keyspace.clone();
             let db = keyspace.db(session.db, host)?;
-            let mut work = Work::begin(&keyspace, session.durability, host);
+            session.note_reads(session.db, command, args);
+            let mut work = session.begin_work(&keyspace, host);
             let written = written_keys(command, args);
             match written.is_empty() {
                 true => work.catch_up()?,
@@ -703,7 +682,7 @@ pub(crate) fn run_call(call: &mut Call<'_, '_>, run: Run) -> Outcome {
         Err(failure) => {
             call.work.roll_back_to(savepoint);
             call.reply.bytes.truncate(begin);
-            call.reply.error(&failure.text());
+            call.reply.error_bytes(&failure.text());
             Ok(())
         }
     }
@@ -711,7 +690,9 @@ pub(crate) fn run_call(call: &mut Call<'_, '_>, run: Run) -> Outcome {
 
 /// Commits; what others are to be told of it.
 pub(crate) fn commit(work: Work<'_>, host: &dyn Host) -> Outcome<Vec<Event>> {
-    let (transaction, events) = work.into_transaction();
+    let (transaction, events, effects) = work.into_transaction();
+    // Until others can see it.
+    let _effects = effects.begin();
     if transaction.has_writes() {
         wait_for_commit(transaction.commit(), host)?;
     } else if transaction.is_guest() {
@@ -721,22 +702,20 @@ pub(crate) fn commit(work: Work<'_>, host: &dyn Host) -> Outcome<Vec<Event>> {
 }
 
 fn unknown_command(args: &[&[u8]]) -> Failure {
-    // As a string of C, it ends with the first zero.
-    let name = args
-        .first()
-        .copied()
-        .unwrap_or_default()
-        .split(|&byte| byte == 0)
-        .next();
-    let name = String::from_utf8_lossy(name.unwrap_or_default());
-    let mut begin = String::new();
+    let name = args.first().copied().unwrap_or_default();
+    let mut shown = Vec::new();
     for arg in args.iter().skip(1) {
-        if begin.len() >= 128 {
+        if shown.len() >= 128 {
             break;
         }
-        let room = 128 - begin.len();
-        let arg = String::from_utf8_lossy(arg);
-        begin.push_str(&format!("'{arg:.room$}' "));
+        let arg = c_string(arg);
+        let room = 128 - shown.len();
+        shown.push(b'\'');
+        shown.extend_from_slice(&arg[..arg.len().min(room)]);
+        shown.extend_from_slice(b"' ");
     }
-    Failure::Reply(format!("ERR unknown command '{name:.128}', with args beginning with: {begin}").into())
+    Failure::naming(
+        "ERR unknown command '{}', with args beginning with: {}",
+        &[beginning(name), &shown],
+    )
 }

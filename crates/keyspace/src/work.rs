@@ -24,6 +24,7 @@ use crate::failure::{Failure, Outcome, wrong_type};
 use crate::head::{Head, HeadRef, Kind, key_in};
 use crate::keyspace::Keyspace;
 use crate::tables::{Db, KEY_MAX, Member, Part, key_of};
+use crate::tracking::{Flush, Own, Tracking};
 
 /// How long a lock of a key is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(50);
@@ -67,7 +68,27 @@ pub struct Work<'w> {
     #[cfg(debug_assertions)]
     locked_keys: RefCell<std::collections::HashSet<(u32, Option<Vec<u8>>)>>,
     events: Vec<Event>,
+    /// It removes all keys.
+    pub flushes: bool,
+    /// The client that does not want to hear of the keys that it changes, and these.
+    changed_keys: Option<(u64, Vec<(u32, Vec<u8>)>)>,
     key: RefCell<Vec<u8>>,
+}
+
+/// What others are told of a transaction that is about to be committed.
+pub struct Effects {
+    tracking: Arc<Tracking>,
+    flushes: bool,
+    changed_keys: Option<(u64, Vec<(u32, Vec<u8>)>)>,
+}
+
+impl Effects {
+    /// They last until what this gives is dropped: when the changes can be seen, or there will be none.
+    pub fn begin(self) -> (Option<Flush>, Option<Own>) {
+        let tracking = self.tracking;
+        let flush = self.flushes.then(|| tracking.flush()).flatten();
+        (flush, self.changed_keys.map(|(id, keys)| tracking.own(id, keys)))
+    }
 }
 
 const SETTINGS: StatementSettings = StatementSettings {
@@ -99,12 +120,35 @@ impl<'w> Work<'w> {
             events: Vec::new(),
             #[cfg(debug_assertions)]
             locked_keys: RefCell::default(),
+            flushes: false,
+            changed_keys: None,
             key: RefCell::default(),
         }
     }
 
-    pub fn into_transaction(self) -> (Transaction, Vec<Event>) {
-        (self.transaction.into_inner(), self.events)
+    pub fn into_transaction(self) -> (Transaction, Vec<Event>, Effects) {
+        let effects = Effects {
+            tracking: self.keyspace.tracking.clone(),
+            flushes: self.flushes,
+            changed_keys: self.changed_keys,
+        };
+        (self.transaction.into_inner(), self.events, effects)
+    }
+
+    /// The client does not want to hear of what this changes.
+    pub fn keep_changed_keys(&mut self, client: u64) {
+        self.changed_keys = Some((client, Vec::new()));
+    }
+
+    /// Puts or removes the row of a key whose lock is held, and is older than the snapshot.
+    fn put_key_row(&mut self, db: &Db, key: &[u8], row_key: &[u8], row: Option<&[u8]>) -> Outcome {
+        self.assert_locked(db, key);
+        if let Some((_, keys)) = &mut self.changed_keys {
+            keys.push((db.number, key.to_vec()));
+        }
+        let rows = &db.table(Part::Keys).rows;
+        self.transaction.get_mut().put_unlocked(rows, row_key, row)?;
+        Ok(())
     }
 
     fn runtime(&self) -> Runtime<'_> {
@@ -290,25 +334,33 @@ impl<'w> Work<'w> {
         }
     }
 
+    /// Whether somebody has changed a key since the snapshot.
+    pub fn has_changed_meanwhile(&self, db: &Db, key: &[u8]) -> bool {
+        let table = db.table(Part::Keys);
+        let bytes = db.row_key(key);
+        let transaction = self.transaction.borrow();
+        let at = transaction.snapshot();
+        match table.rows.newest(&bytes, |at, row| row.map(|_| at)).flatten() {
+            Some(newest) => newest > at,
+            None => transaction.get(&table.rows, &bytes, |_| ()).is_some(),
+        }
+    }
+
     /// Puts a key's row in the place of the one that is there. The elements of another type are the caller's to remove before
     /// ([`remove`](Self::remove)). The key is locked ([`lock_keys`](Self::lock_keys)), as for all that changes it.
     pub fn put(&mut self, db: &Db, key: &[u8], head: HeadRef<'_>) -> Outcome {
-        self.assert_locked(db, key);
         let table = db.table(Part::Keys);
         let mut row = Vec::with_capacity(key.len() + head.value.len() + head.meta.len() + 24);
         head.write(table.layout(), key, &mut row);
-        let mut bytes = self.key.borrow_mut();
+        let mut bytes = std::mem::take(self.key.get_mut());
         db.write_row_key(key, &mut bytes);
-        // Its lock, which is older than the snapshot, keeps all others away.
-        self.transaction
-            .get_mut()
-            .put_unlocked(&table.rows, &bytes, Some(&row))?;
-        Ok(())
+        let put = self.put_key_row(db, key, &bytes, Some(&row));
+        *self.key.get_mut() = bytes;
+        put
     }
 
     /// Removes a key with all that belongs to it; false: there was none. One that has expired is removed, too.
     pub fn remove(&mut self, db: &Db, key: &[u8]) -> Outcome<bool> {
-        self.assert_locked(db, key);
         let table = db.table(Part::Keys);
         let layout = table.layout();
         let bytes = db.row_key(key);
@@ -319,7 +371,7 @@ impl<'w> Work<'w> {
         let head = match found {
             // A row that SQL has written, and that is no key.
             Some(None) => {
-                self.transaction.get_mut().put_unlocked(&table.rows, &bytes, None)?;
+                self.put_key_row(db, key, &bytes, None)?;
                 return Ok(true);
             }
             Some(Some(head)) => head,
@@ -328,7 +380,7 @@ impl<'w> Work<'w> {
                 None => return Ok(false),
             },
         };
-        self.transaction.get_mut().put_unlocked(&table.rows, &bytes, None)?;
+        self.put_key_row(db, key, &bytes, None)?;
         self.remove_elements(db, &head)?;
         Ok(is_there && !self.is_expired(head.expires_at))
     }
@@ -347,10 +399,7 @@ impl<'w> Work<'w> {
 
     /// Removes a key's row alone: what belongs to it is another key's now.
     pub fn forget(&mut self, db: &Db, key: &[u8]) -> Outcome {
-        self.assert_locked(db, key);
-        let rows = &db.table(Part::Keys).rows;
-        self.transaction.get_mut().put_unlocked(rows, &db.row_key(key), None)?;
-        Ok(())
+        self.put_key_row(db, key, &db.row_key(key), None)
     }
 
     /// Removes what belongs to a key's row that is gone.

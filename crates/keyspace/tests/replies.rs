@@ -15,14 +15,18 @@ macro_rules! scripts {
 }
 
 scripts!(
+    acl,
+    bytes,
     bitmaps,
     dump,
     geo,
     hash_expiry,
     hyperloglog,
+    operator,
     scan,
     sort,
     stream_groups,
     streams,
+    tracking,
     transactions
 );

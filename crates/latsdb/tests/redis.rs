@@ -41,10 +41,13 @@ impl Redis {
                 bytes.truncate(bytes.len() - 2);
                 String::from_utf8(bytes).unwrap()
             }
-            "*" => {
-                let replies: Vec<String> = (0..rest.parse().unwrap()).map(|_| self.reply()).collect();
+            "*" | ">" | "~" | "%" => {
+                let count: usize = rest.parse().unwrap();
+                let count = if kind == "%" { 2 * count } else { count };
+                let replies: Vec<String> = (0..count).map(|_| self.reply()).collect();
                 replies.join(" ")
             }
+            "_" => "nil".to_owned(),
             _ => rest.to_owned(),
         }
     }
@@ -357,6 +360,59 @@ fn rows_of_tables_are_hashes() {
 }
 
 #[test]
+fn what_a_client_has_read_it_hears_of() {
+    let data = directory("redis_tracking");
+    let node = Running::start(&data);
+    let mut sql = node.client();
+    let (mut reader, mut other, mut told) = (Redis::connect(&node), Redis::connect(&node), Redis::connect(&node));
+    other.ask("SET k 1");
+    reader.ask("HELLO 3");
+    assert_eq!(reader.ask("CLIENT TRACKING ON"), "OK");
+    assert_eq!(reader.ask("GET k"), "1");
+    other.ask("SET k 2");
+    assert_eq!(reader.reply(), "invalidate k");
+    assert_eq!(reader.ask("GET k"), "2");
+    rows(&mut sql, "UPDATE redis.db0 SET value = '3' WHERE `key` = 'k'");
+    assert_eq!(reader.reply(), "invalidate k");
+    assert_eq!(reader.ask("GET k"), "3");
+    other.ask("PEXPIRE k 100");
+    assert_eq!(reader.reply(), "invalidate k");
+    assert_eq!(reader.ask("PTTL nothing"), "-2");
+    reader.ask("GET k");
+    // When its row is removed.
+    assert_eq!(reader.reply(), "invalidate k");
+    assert_eq!(reader.ask("GET k"), "nil");
+    other.ask("FLUSHALL");
+    assert_eq!(reader.reply(), "invalidate nil");
+
+    let id = told.ask("CLIENT ID");
+    told.ask("SUBSCRIBE __redis__:invalidate");
+    let mut old = Redis::connect(&node);
+    assert_eq!(old.ask(&format!("CLIENT TRACKING ON REDIRECT {id}")), "OK");
+    old.ask("GET r");
+    other.ask("SET r 1");
+    assert_eq!(told.reply(), "message __redis__:invalidate r");
+}
+
+#[test]
+fn who_monitors_sees_what_others_do() {
+    let data = directory("redis_monitor");
+    let node = Running::start(&data);
+    let mut sql = node.client();
+    let (mut monitor, mut other) = (Redis::connect(&node), Redis::connect(&node));
+    rows(&mut sql, "CREATE USER reader@localhost IDENTIFIED BY 'secret'");
+    assert_eq!(monitor.ask("MONITOR"), "OK");
+    other.ask("SET k v");
+    assert!(monitor.reply().ends_with("\"SET\" \"k\" \"v\""));
+    other.ask("AUTH reader secret");
+    assert!(monitor.reply().ends_with("\"AUTH\" \"(redacted)\" \"(redacted)\""));
+    assert_eq!(
+        other.ask("MONITOR"),
+        "NOPERM User reader has no permissions to run the 'monitor' command"
+    );
+}
+
+#[test]
 fn accounts_are_those_of_sql() {
     let data = directory("redis_accounts");
     let node = Running::start(&data);
@@ -379,6 +435,45 @@ fn accounts_are_those_of_sql() {
     let mut root = Redis::connect(&node);
     assert_eq!(root.ask("AUTH mighty"), "OK");
     assert_eq!(root.ask("SET k w"), "OK");
+    // ACL tells of them what SQL would: an ordinary account sees itself.
+    assert_eq!(client.ask("ACL WHOAMI"), "reader");
+    assert_eq!(client.ask("ACL USERS"), "reader");
+    assert_eq!(
+        client.ask("ACL LIST"),
+        "user reader on sanitize-payload %R~* &* +@all -@write -monitor -acl|log"
+    );
+    assert_eq!(client.ask("ACL GETUSER root"), "nil");
+    assert_eq!(
+        client.ask("ACL DRYRUN reader SET k w"),
+        "User reader has no permissions to run the 'set' command"
+    );
+    assert_eq!(client.ask("ACL DRYRUN reader GET k"), "OK");
+    assert_eq!(client.ask("ACL DRYRUN root GET k"), "ERR User 'root' not found");
+    assert_eq!(
+        client.ask("ACL LOG"),
+        "NOPERM User reader has no permissions to run the 'acl|log' command"
+    );
+    assert_eq!(root.ask("ACL USERS"), "reader root");
+    assert_eq!(
+        root.ask("ACL GETUSER root"),
+        "flags on sanitize-payload passwords  commands +@all keys ~* channels &* selectors "
+    );
+    assert_eq!(root.ask("ACL GETUSER default"), root.ask("ACL GETUSER root"));
+    let log = root.ask("ACL LOG");
+    let refused = [
+        "count 1 reason command context toplevel object acl|log username reader",
+        "count 1 reason command context toplevel object set username reader",
+        "count 1 reason auth context toplevel object AUTH username reader",
+    ];
+    let at: Vec<usize> = refused.iter().map(|line| log.find(line).expect(line)).collect();
+    assert!(at.is_sorted(), "the newest first: {log}");
+    assert_eq!(root.ask("ACL LOG RESET"), "OK");
+    assert_eq!(root.ask("ACL LOG"), "");
+    // A client that becomes somebody else has the rights of that one.
+    assert_eq!(client.ask("AUTH root mighty"), "OK");
+    assert_eq!(client.ask("SET k w"), "OK");
+    assert_eq!(client.ask("AUTH reader secret"), "OK");
+    assert!(client.ask("SET k w").starts_with("NOPERM"));
     // They are in the process list.
     let shown = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'reader'";
     assert_eq!(rows(&mut sql, shown), ["1"]);

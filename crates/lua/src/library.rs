@@ -3,7 +3,6 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
-use std::time::Instant;
 
 use crate::frame::{Frame, Kind, Native, Raised};
 use crate::raw;
@@ -28,7 +27,6 @@ const GLOBALS: &[&str] = &[
     "loadstring",
     "math",
     "next",
-    "os",
     "pairs",
     "pcall",
     "rawequal",
@@ -62,7 +60,6 @@ pub(crate) fn open(frame: &mut Frame<'_>) {
         ("cjson", json::fill),
         ("cmsgpack", msgpack::fill),
         ("struct", packed::fill),
-        ("os", |frame| add(frame, &[("clock", clock)])),
     ] {
         frame.new_table(0, 16);
         fill(frame);
@@ -153,15 +150,6 @@ pub fn no_such_global(frame: &mut Frame<'_>) -> Result<i32, Raised> {
     Err(frame.raise_here(&format!(
         "Script attempted to access nonexistent global variable '{name}'"
     )))
-}
-
-/// Seconds since the thread has first been asked.
-fn clock(frame: &mut Frame<'_>) -> Result<i32, Raised> {
-    thread_local! {
-        static BEGUN: Instant = Instant::now();
-    }
-    frame.push_number(BEGUN.with(Instant::elapsed).as_secs_f64());
-    Ok(1)
 }
 
 /// `collectgarbage`, which cannot stop the collector: it is the next script's, too.

@@ -85,9 +85,14 @@ impl Reply {
 
     /// An error with its code in front: `ERR syntax error`. What would end the line is a space instead.
     pub fn error(&mut self, text: &str) {
+        self.error_bytes(text.as_bytes());
+    }
+
+    /// As [`error`](Self::error), of a text with names in it that may be any bytes.
+    pub fn error_bytes(&mut self, text: &[u8]) {
         self.bytes.push(b'-');
         let begin = self.bytes.len();
-        self.bytes.extend_from_slice(text.as_bytes());
+        self.bytes.extend_from_slice(text);
         for byte in &mut self.bytes[begin..] {
             if matches!(byte, b'\r' | b'\n') {
                 *byte = b' ';

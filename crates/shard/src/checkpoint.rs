@@ -333,6 +333,7 @@ impl Loaded {
             .observe_anew(&self.observed, newest)
             .map_err(io::Error::other)?;
         replicated.writer.restore_timestamp(newest);
+        replicated.tell_of_other_rows();
         Ok(())
     }
 }

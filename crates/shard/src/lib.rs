@@ -39,6 +39,7 @@ mod consensus;
 mod contact;
 mod durability;
 mod failure;
+mod followed;
 #[doc(hidden)]
 pub mod fuzz;
 mod housekeeper;
@@ -75,7 +76,7 @@ pub use ids::{Issuer, Ticket, TransactionId};
 pub use journal::{Admission, Entry, EntryId, Identity};
 pub use membership::{Admitted, MembershipError, Replica};
 pub use meters::{Histogram, Meters};
-pub use observer::{Change, Observer};
+pub use observer::{Change, Changed, Follows, Observer, RowChange, RowChanges};
 pub use peers::{Answered, Lane, NoAnswer, NoPeers, Peers};
 pub use prepared::{PREPARED, PREPARED_PARTS, PreparedName, PreparedTransaction, Unreadable, prepared_specs};
 pub use salvage::{Salvage, salvage};

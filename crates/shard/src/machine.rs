@@ -33,18 +33,19 @@ use openraft::{EntryPayload, OptionalSend, Snapshot};
 use parking_lot::Mutex;
 use store::{CheckError, Cursor, KeyRange, Undecided, WriteOp, WriteOps, Writer};
 use tokio::sync::oneshot;
-use types::{IndexId, TableId, Timestamp};
+use types::{IndexId, Timestamp};
 
 use crate::api::Member;
 use crate::batch::{Batch, Origin, Piece};
 use crate::checkpoint::{Cut, Handle, Loaded};
 use crate::consensus::{Abort, Applied, Consensus, LogId, SnapshotMeta, StoredMembership, Verdict};
 use crate::failure::Failure;
+use crate::followed::{Followed, Gathered};
 use crate::ids::TransactionId;
 use crate::levels::Directory;
-use crate::observer::{Change, Observer};
+use crate::observer::{Observer, RowChanges};
 use crate::outcomes::{Fate, Known, Outcomes};
-use crate::prepared::{PREPARED, PreparedChange, PreparedLocks};
+use crate::prepared::{PreparedChange, PreparedLocks};
 use crate::queue::Queue;
 use crate::replica::Shared;
 use crate::visible::Visible;
@@ -80,6 +81,8 @@ pub(crate) struct Replicated {
     observer: Option<Arc<dyn Observer>>,
     /// What the entry that is being applied does to prepared transactions.
     prepared: Vec<PreparedChange>,
+    /// What it does to rows that somebody follows; `None`: nobody does.
+    rows: Option<Gathered>,
 }
 
 /// A large transaction on its way.
@@ -89,6 +92,8 @@ struct Open {
     /// How many have come.
     chunks: u32,
     undecided: Undecided,
+    /// What its chunks do to rows that somebody follows; `None`: nobody did.
+    rows: Option<Gathered>,
 }
 
 impl Replicated {
@@ -107,6 +112,7 @@ impl Replicated {
             checkpoint: None,
             observer,
             prepared: Vec::new(),
+            rows: None,
         }
     }
 
@@ -211,6 +217,7 @@ impl Replicated {
         let pieces = batch.pieces().map_err(|error| unreadable(&error))?;
         let base = pieces.moment().base;
         let mut flow = ControlFlow::Continue(());
+        self.rows = self.follows_rows().then(Gathered::default);
         for piece in pieces {
             let (origin, piece) = piece.map_err(|error| unreadable(&error))?;
             // Timestamps grow: whatever commits from here on is later, too.
@@ -231,11 +238,36 @@ impl Replicated {
         let observer = self.observer.as_deref();
         self.writer
             .publish_after(|| observer.into_iter().for_each(Observer::publish));
+        self.tell_of_rows();
         let applied = Applied {
             verdicts,
             is_answered: false,
         };
         Ok((applied, flow))
+    }
+
+    fn follows_rows(&self) -> bool {
+        self.observer.as_ref().is_some_and(|observer| observer.follows_rows())
+    }
+
+    /// Tells who follows rows what can be seen now.
+    fn tell_of_rows(&mut self) {
+        let gathered = self.rows.take();
+        let Some(observer) = self.observer.as_ref().filter(|observer| observer.follows_rows()) else {
+            return;
+        };
+        match gathered.map(Gathered::changes) {
+            Some(RowChanges::Known(changes)) if changes.is_empty() => {}
+            Some(changes) => observer.rows_changed(changes),
+            None => observer.rows_changed(RowChanges::Unknown),
+        }
+    }
+
+    /// All rows are others.
+    pub fn tell_of_other_rows(&self) {
+        if let Some(observer) = self.observer.as_ref().filter(|observer| observer.follows_rows()) {
+            observer.rows_changed(RowChanges::Unknown);
+        }
     }
 
     /// The verdict is that on a transaction of which this is the end.
@@ -278,8 +310,7 @@ impl Replicated {
             return Ok(());
         }
         // The observer is told of changes when they commit.
-        let observed = self.observer.as_ref().map(|observer| observer.table());
-        let followed = Followed::of(observed, ops.clone());
+        let followed = Followed::of(self.observer.as_deref(), ops.clone(), self.rows.is_some());
         if !followed.observed.is_empty() || !followed.prepared.is_empty() {
             self.abort(id, &"a part of it changes the catalog, or prepares a transaction");
             return Ok(());
@@ -290,8 +321,13 @@ impl Replicated {
                     term: self.term,
                     chunks: 0,
                     undecided: self.writer.begin(),
+                    rows: self.rows.is_some().then(Gathered::default),
                 });
                 open.chunks += 1;
+                match self.rows.is_some() {
+                    true => open.rows.iter_mut().for_each(|rows| rows.add(&followed.rows)),
+                    false => open.rows = None,
+                }
                 self.writer
                     .apply_chunk(&mut open.undecided, fitting)
                     .map_err(|error| unreadable(&error))
@@ -378,7 +414,7 @@ impl Replicated {
             self.newest = timestamp;
             return Ok(Ok(timestamp));
         }
-        let followed = Followed::of(self.observer.as_ref().map(|observer| observer.table()), ops);
+        let followed = Followed::of(self.observer.as_deref(), ops, self.rows.is_some());
         if let Some(observer) = &self.observer
             && !followed.observed.is_empty()
         {
@@ -390,39 +426,17 @@ impl Replicated {
         self.writer
             .apply_fitting(timestamp, fitting)
             .map_err(|error| unreadable(&error))?;
+        let mut chunks_rows = Some(Gathered::default());
         if let Some(open) = self.open.remove(&id) {
             self.writer.commit(open.undecided);
+            chunks_rows = open.rows;
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.end_transaction(chunks_rows, &followed.rows);
         }
         self.newest = timestamp;
         self.outcomes.insert(id, Fate::Committed(timestamp));
         Ok(Ok(timestamp))
-    }
-}
-
-/// What a transaction does to rows that somebody follows.
-#[derive(Default)]
-struct Followed<'a> {
-    /// Of the observer's table.
-    observed: Vec<Change<'a>>,
-    prepared: Vec<PreparedChange>,
-}
-
-impl<'a> Followed<'a> {
-    fn of(observed: Option<TableId>, ops: WriteOps<'a>) -> Followed<'a> {
-        let mut followed = Followed::default();
-        for op in ops.flatten() {
-            let (table, key, row) = match op {
-                WriteOp::Put { table, key, row } => (table, key, Some(row)),
-                WriteOp::Delete { table, key } => (table, key, None),
-                _ => continue,
-            };
-            if Some(table) == observed {
-                followed.observed.push((key, row));
-            } else if table == PREPARED {
-                followed.prepared.push((key.to_vec(), row.is_some()));
-            }
-        }
-        followed
     }
 }
 

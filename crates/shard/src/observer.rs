@@ -18,6 +18,56 @@ pub trait Observer: Send + Sync {
 
     /// All that was applied is about to become visible.
     fn publish(&self);
+
+    /// Whether somebody wants to hear which rows of other tables change. Asked before each entry of the log is applied, and again when
+    /// its changes can be seen: who begins to listen between the two is told [`RowChanges::Unknown`], if he begins before he reads.
+    fn follows_rows(&self) -> bool {
+        false
+    }
+
+    /// What of a table is followed. Asked while somebody listens.
+    fn follows(&self, _table: TableId) -> Follows {
+        Follows::Nothing
+    }
+
+    /// What an entry of the log has changed, which can be seen now, and whose issuers are not answered yet. It holds up the log.
+    fn rows_changed(&self, _changes: RowChanges) {}
+}
+
+/// What somebody wants to hear of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follows {
+    Nothing,
+    /// That rows of it have changed.
+    Table,
+    /// Which.
+    Rows,
+}
+
+/// What transactions have changed of the tables that somebody follows.
+#[derive(Debug, PartialEq, Eq)]
+pub enum RowChanges {
+    /// In the order of the log: of each transaction by itself.
+    Known(Vec<Vec<RowChange>>),
+    /// Whatever is followed may have changed: there was too much to be told one by one, or nobody listened when it began.
+    Unknown,
+}
+
+/// A change of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowChange {
+    pub table: TableId,
+    pub what: Changed,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changed {
+    /// The row with this primary key is another one, or gone.
+    Row(Vec<u8>),
+    /// Some rows.
+    Rows,
+    /// The table is gone with all its rows.
+    Dropped,
 }
 
 /// A row's key, and the row; `None`: it is deleted.

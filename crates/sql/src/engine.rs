@@ -28,6 +28,7 @@ use crate::nodes::OtherNodes;
 use crate::plan::{Authorizer, Node, VirtualTable};
 use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
+use crate::row_follower::RowFollower;
 use crate::schema::{Schema, system_table_spec};
 use crate::statement_logs::{self, StatementLogs};
 use crate::statistics::Statistics;
@@ -198,6 +199,11 @@ impl Engine {
         while self.participant.store().published() < Timestamp(version) {
             std::thread::yield_now();
         }
+    }
+
+    /// Tells somebody of rows that change. There is one on a node; a second one is told nothing.
+    pub fn set_row_follower(&self, follower: Arc<dyn RowFollower>) {
+        self.schema.set_follower(follower);
     }
 
     /// Another part of the node removes the expired rows of these tables, with what belongs to them.

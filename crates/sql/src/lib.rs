@@ -41,6 +41,7 @@ mod program;
 pub mod purge;
 mod refuse;
 pub mod result;
+pub mod row_follower;
 pub mod schema;
 mod server_files;
 pub mod session;

@@ -3,13 +3,14 @@
 //! The catalog's rows lie in the system table. Whoever applies the log tells a [`Schema`] of every change of them, so that the catalog
 //! of this node is that of the log, on whatever node a definition was changed: it becomes current just before the rows do.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use crate::row_follower::RowFollower;
 use crate::variables::Globals;
 use catalog::{Catalog, Catalogs, SYSTEM_TABLE};
 use parking_lot::Mutex;
-use shard::{Change, Observer};
+use shard::{Change, Follows, Observer, RowChanges};
 use store::{KeyColumn, TableSpec};
 use types::{KeyLayout, RowLayout, SqlType, TableId, Timestamp, TypeKind, Value, ValueRef};
 
@@ -24,6 +25,8 @@ pub struct Schema {
     is_read: AtomicBool,
     rows: RowLayout,
     keys: KeyLayout,
+    /// Who hears of the rows of other tables.
+    follower: OnceLock<Arc<dyn RowFollower>>,
 }
 
 impl Default for Schema {
@@ -36,6 +39,7 @@ impl Default for Schema {
             is_read: AtomicBool::new(false),
             rows: spec.row_layout(),
             keys: spec.primary_layout().expect("the system table has a key"),
+            follower: OnceLock::new(),
         }
     }
 }
@@ -72,6 +76,10 @@ impl Schema {
 
     pub(crate) fn globals(&self) -> &Globals {
         &self.globals
+    }
+
+    pub(crate) fn set_follower(&self, follower: Arc<dyn RowFollower>) {
+        let _ = self.follower.set(follower);
     }
 
     pub(crate) fn catalogs(&self) -> &Catalogs {
@@ -133,6 +141,25 @@ impl Observer for Schema {
         }
         if let Some(next) = self.next.lock().take() {
             self.install(next);
+        }
+    }
+
+    fn follows_rows(&self) -> bool {
+        let Some(follower) = self.follower.get().filter(|follower| follower.listens()) else {
+            return false;
+        };
+        follower.see(self.catalogs.version(), &|| self.catalogs.current());
+        true
+    }
+
+    fn follows(&self, table: TableId) -> Follows {
+        let follower = self.follower.get();
+        follower.map_or(Follows::Nothing, |follower| follower.follows(table))
+    }
+
+    fn rows_changed(&self, changes: RowChanges) {
+        if let Some(follower) = self.follower.get() {
+            follower.changed(changes);
         }
     }
 }

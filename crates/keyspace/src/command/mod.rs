@@ -37,6 +37,8 @@ pub struct Command {
     pub handler: Handler,
     pub flags: Flags,
     pub subcommands: Vec<Command>,
+    /// Among all, subcommands too.
+    pub number: usize,
     /// Where its only key is, if that is always so.
     only_key: Option<usize>,
     /// It writes, and takes little time: it runs in a transaction with those of other clients.
@@ -108,6 +110,10 @@ pub struct Flags {
     pub not_in_scripts: bool,
     pub not_in_multi: bool,
     pub without_login: bool,
+    /// It shows what others do.
+    pub watches: bool,
+    /// It is not shown to those who monitor.
+    pub is_hidden: bool,
 }
 
 impl Flags {
@@ -120,6 +126,8 @@ impl Flags {
             not_in_scripts: has("noscript"),
             not_in_multi: has("no_multi"),
             without_login: has("no_auth"),
+            watches: matches!(fact.name.as_str(), "monitor" | "acl|log"),
+            is_hidden: has("admin"),
         }
     }
 }
@@ -132,9 +140,13 @@ pub enum Access {
 }
 
 impl Command {
-    fn new(fact: Fact) -> Command {
-        let subcommands = fact.subcommands.iter().cloned().map(Command::new).collect();
+    fn new(fact: Fact, count: &mut usize) -> Command {
+        let number = *count;
+        *count += 1;
+        let subcommands = fact.subcommands.iter().cloned();
+        let subcommands = subcommands.map(|fact| Command::new(fact, count)).collect();
         Command {
+            number,
             handler: handlers::of(&fact.name),
             flags: Flags::of(&fact),
             subcommands,
@@ -166,6 +178,10 @@ impl Command {
             return Some(self);
         }
         let Some(&name) = args.get(1) else { return Some(self) };
+        self.subcommand(name)
+    }
+
+    pub fn subcommand(&self, name: &[u8]) -> Option<&Command> {
         self.subcommands.iter().find(|subcommand| {
             let known = subcommand.fact.name.rsplit('|').next().unwrap_or_default();
             known.as_bytes().eq_ignore_ascii_case(name)
@@ -180,6 +196,43 @@ impl Command {
         }
     }
 
+    /// The arguments that are keys, and what Redis says of what happens to them.
+    pub fn flagged_keys(&self, args: &[&[u8]]) -> Vec<(usize, Vec<&str>)> {
+        let has = |word: &str| args.iter().skip(3).any(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
+        let mut keys = Vec::new();
+        for spec in &self.fact.key_specifications {
+            // Where it depends on the arguments.
+            let flags = match self.fact.name.as_str() {
+                "set" if !has("GET") => vec!["OW", "update"],
+                "set" => vec!["RW", "access", "update"],
+                "bitfield" if !has("SET") && !has("INCRBY") && !args[2..].first().is_some_and(|arg| is_change(arg)) => {
+                    vec!["RO", "access"]
+                }
+                "bitfield" => vec!["RW", "access", "update"],
+                _ => spec.flags.iter().map(String::as_str).collect(),
+            };
+            if let Some((range, step)) = spec.range(args) {
+                keys.extend(range.step_by(step).map(|at| (at, flags.clone())));
+            }
+        }
+        if let Some(at) = self.target(args)
+            && keys.iter().all(|(known, _)| *known != at)
+        {
+            keys.push((at, vec!["OW", "update"]));
+        }
+        keys
+    }
+
+    /// What the facts do not tell, or tell of the first such option: the last one says where SORT and GEORADIUS store.
+    fn target(&self, args: &[&[u8]]) -> Option<usize> {
+        match self.fact.name.as_str() {
+            "sort" => last_target(args, 2, &["STORE"]),
+            "georadius" => last_target(args, 6, &["STORE", "STOREDIST"]),
+            "georadiusbymember" => last_target(args, 5, &["STORE", "STOREDIST"]),
+            _ => None,
+        }
+    }
+
     /// The arguments that are keys.
     pub fn keys(&self, args: &[&[u8]]) -> Vec<(usize, Access)> {
         let mut keys = Vec::new();
@@ -189,14 +242,7 @@ impl Command {
                 keys.extend(range.step_by(step).map(|at| (at, access)));
             }
         }
-        // What the facts do not tell, or tell of the first such option: the last one counts.
-        let target = match self.fact.name.as_str() {
-            "sort" => last_target(args, 2, &["STORE"]),
-            "georadius" => last_target(args, 6, &["STORE", "STOREDIST"]),
-            "georadiusbymember" => last_target(args, 5, &["STORE", "STOREDIST"]),
-            _ => None,
-        };
-        if let Some(at) = target
+        if let Some(at) = self.target(args)
             && keys.iter().all(|(known, _)| *known != at)
         {
             keys.push((at, Access::Writes));
@@ -222,6 +268,11 @@ fn last_target(args: &[&[u8]], from: usize, names: &[&str]) -> Option<usize> {
         };
     }
     found
+}
+
+/// Whether a word of BITFIELD changes the string.
+fn is_change(word: &[u8]) -> bool {
+    word.eq_ignore_ascii_case(b"SET") || word.eq_ignore_ascii_case(b"INCRBY")
 }
 
 impl KeySpec {
@@ -297,6 +348,7 @@ impl KeySpec {
 pub struct Commands {
     all: Vec<Command>,
     by_name: HashMap<Box<[u8]>, usize, FastHashing>,
+    count: usize,
 }
 
 /// No name is longer.
@@ -306,12 +358,14 @@ impl Commands {
     pub fn get() -> &'static Commands {
         static COMMANDS: OnceLock<Commands> = OnceLock::new();
         COMMANDS.get_or_init(|| {
-            let all: Vec<Command> = facts::read().into_iter().map(Command::new).collect();
+            let mut count = 0;
+            let facts = facts::read().into_iter();
+            let all: Vec<Command> = facts.map(|fact| Command::new(fact, &mut count)).collect();
             let mut by_name = HashMap::with_hasher(FastHashing::default());
             for (at, command) in all.iter().enumerate() {
                 by_name.insert(command.fact.name.to_ascii_uppercase().into_bytes().into(), at);
             }
-            Commands { all, by_name }
+            Commands { all, by_name, count }
         })
     }
 
@@ -322,6 +376,11 @@ impl Commands {
         upper.copy_from_slice(name);
         upper.make_ascii_uppercase();
         self.by_name.get(&*upper).map(|&at| &self.all[at])
+    }
+
+    /// How many there are, subcommands too.
+    pub fn count(&self) -> usize {
+        self.count
     }
 
     pub fn all(&self) -> &[Command] {

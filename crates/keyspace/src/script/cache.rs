@@ -57,10 +57,7 @@ impl Script {
 
 /// `#!lua flags=no-writes,allow-oom`
 fn flags_of(line: &[u8]) -> Outcome<Flags> {
-    let refused = |what: &str, word: &[u8]| {
-        let word = String::from_utf8_lossy(word);
-        Failure::Reply(format!("ERR {what}: {word}").into())
-    };
+    let refused = |what: &str, word: &[u8]| Failure::naming(&format!("ERR {what}: {{}}"), &[word]);
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let engine = words.next().unwrap_or_default();
     if engine != b"#!lua" {

@@ -78,14 +78,10 @@ fn compile(call: &SessionCall, script: &Arc<Script>, killed: Arc<AtomicBool>) ->
     let mut machine = Machine::take(Kind::Scripts);
     machine.begin(limits(call.session, killed));
     if machine.push_script(script, generation).is_err() {
-        let text = machine
-            .frame()
-            .bytes(-1)
-            .map(|text| String::from_utf8_lossy(text).into_owned());
-        let text = text.unwrap_or_default();
+        let text = machine.frame().bytes(-1).unwrap_or_default().to_vec();
         return Err(match machine.lua.ended() {
             Some(ended) => why(ended, ""),
-            None => Failure::Reply(format!("ERR Error compiling script (new function): {text}").into()),
+            None => Failure::naming("ERR Error compiling script (new function): {}", &[&text]),
         });
     }
     if !is_known {

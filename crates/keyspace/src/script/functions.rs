@@ -101,10 +101,7 @@ fn check_names(call: &SessionCall, libraries: &[Library]) -> Outcome {
     names.sort_unstable();
     match names.windows(2).find(|two| two[0] == two[1]) {
         None => Ok(()),
-        Some(two) => {
-            let name = String::from_utf8_lossy(&two[0]);
-            Err(Failure::Reply(format!("ERR Function {name} already exists").into()))
-        }
+        Some(two) => Err(Failure::naming("ERR Function {} already exists", &[&two[0]])),
     }
 }
 
@@ -115,8 +112,7 @@ pub fn load(call: &mut SessionCall) -> Outcome {
         match is_word(option, "REPLACE") {
             true => replaces = true,
             false => {
-                let option = String::from_utf8_lossy(option);
-                return Err(Failure::Reply(format!("ERR Unknown option given: {option}").into()));
+                return Err(Failure::naming("ERR Unknown option given: {}", &[option]));
             }
         }
     }
@@ -175,8 +171,7 @@ pub fn list(call: &mut SessionCall) -> Outcome {
             let name = options.next();
             pattern = Some(*name.ok_or_else(|| Failure::reply("ERR library name argument was not given"))?);
         } else {
-            let option = String::from_utf8_lossy(option);
-            return Err(Failure::Reply(format!("ERR Unknown argument {option}").into()));
+            return Err(Failure::naming("ERR Unknown argument {}", &[option]));
         }
     }
     let mut libraries = current(call)?;

@@ -189,10 +189,7 @@ pub fn metadata_of(code: &[u8]) -> Outcome<Metadata> {
                 name = Some(value);
             }
             _ => {
-                let word = String::from_utf8_lossy(word);
-                return Err(Failure::Reply(
-                    format!("ERR Invalid metadata value given: {word}").into(),
-                ));
+                return Err(Failure::naming("ERR Invalid metadata value given: {}", &[word]));
             }
         }
     }
@@ -201,8 +198,7 @@ pub fn metadata_of(code: &[u8]) -> Outcome<Metadata> {
         return Err(wrong_name());
     }
     if !is_word(engine, "lua") {
-        let engine = String::from_utf8_lossy(engine);
-        return Err(Failure::Reply(format!("ERR Engine '{engine}' not found").into()));
+        return Err(Failure::naming("ERR Engine '{}' not found", &[engine]));
     }
     Ok(Metadata {
         name: String::from_utf8_lossy(name).into_owned(),
@@ -405,8 +401,8 @@ fn failed(lua: &Lua, what: &str) -> Failure {
     if frame.kind(-1) == Kind::Table {
         frame.get_field(-1, "err");
     }
-    let text = String::from_utf8_lossy(frame.bytes(-1).unwrap_or_default()).into_owned();
-    Failure::Reply(format!("ERR {what}: {text}").into())
+    let text = frame.bytes(-1).unwrap_or_default();
+    Failure::naming(&format!("ERR {what}: {{}}"), &[text])
 }
 
 impl Machine {
@@ -433,7 +429,11 @@ impl Machine {
                 }
                 Err(failure @ Failure::Sql(_)) => return Err(failure),
                 // Somebody has written it there by other ways than FUNCTION LOAD.
-                Err(failure) => tracing::warn!("the library {} of functions: {}", library.name, failure.text()),
+                Err(failure) => tracing::warn!(
+                    "the library {} of functions: {}",
+                    library.name,
+                    failure.text().escape_ascii()
+                ),
             }
         }
         self.loaded.version = Some(version);

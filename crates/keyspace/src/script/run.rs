@@ -10,6 +10,7 @@ use sql_api::host::Host;
 use super::api::{self, push_error, raise};
 use super::convert::{push_reply, write_line, write_value};
 use super::machine::Machine;
+use crate::acl::Context;
 use crate::call::{Call, is_word};
 use crate::command::{Command, Commands, Handler};
 use crate::failure::{Failure, Outcome};
@@ -142,7 +143,7 @@ impl Callee for Runner<'_, '_> {
                 {
                     None => Err(raise(frame, "Invalid command passed to redis.acl_check_cmd()")),
                     Some(command) => {
-                        frame.push_boolean(self.session.check_rights(command).is_ok());
+                        frame.push_boolean(self.session.has_rights(command));
                         Ok(1)
                     }
                 }
@@ -214,6 +215,11 @@ impl Runner<'_, '_> {
                 return Ok(true);
             }
         };
+        let monitors = &self.session.keyspace.monitors;
+        if !monitors.is_empty() && !command.flags.is_hidden {
+            let micros = self.session.keyspace.engine().clock_micros();
+            monitors.show(micros, self.session.db, "lua", &args);
+        }
         let mut reply = Reply::new(self.protocol);
         if let Err(failure) = self.run(command, &args, &mut reply) {
             self.again = Some(failure);
@@ -252,7 +258,7 @@ impl Runner<'_, '_> {
         if rows::names_rows(meant, args, &self.session.keyspace) {
             return Err(rows::refused_in_transaction());
         }
-        self.session.check_rights(meant)?;
+        self.session.check_rights(meant, Context::Script)?;
         Ok(meant)
     }
 
@@ -278,7 +284,7 @@ impl Runner<'_, '_> {
             Err(failure @ Failure::Again(_)) => Err(failure),
             Err(failure) => {
                 reply.bytes.clear();
-                reply.error(&failure.text());
+                reply.error_bytes(&failure.text());
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -293,6 +299,7 @@ impl Runner<'_, '_> {
         }
         // Nothing is waited for where the keys were declared.
         self.work.lock_keys(&db, keys)?;
+        self.session.note_late_reads(self.work, &db, command, args);
         run_call(
             &mut Call {
                 work: self.work,
@@ -307,9 +314,9 @@ impl Runner<'_, '_> {
 }
 
 /// Pushes an error that no command has answered, but who looked it up.
-fn push_failure(frame: &mut Frame<'_>, text: &str) {
+fn push_failure(frame: &mut Frame<'_>, text: &[u8]) {
     frame.new_table(0, 2);
-    frame.push_bytes(text.as_bytes());
+    frame.push_bytes(text);
     frame.set_field(-2, "err");
     frame.push_boolean(true);
     frame.set_field(-2, "ignore_error_stats_update");

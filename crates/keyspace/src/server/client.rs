@@ -36,11 +36,14 @@ pub fn setinfo(call: &mut SessionCall) -> Outcome {
         option if is_word(option, "LIB-NAME") => true,
         option if is_word(option, "LIB-VER") => false,
         _ => {
-            let shown = String::from_utf8_lossy(option);
-            return Err(Failure::Reply(format!("ERR Unrecognized option '{shown}'").into()));
+            return Err(Failure::naming("ERR Unrecognized option '{}'", &[option]));
         }
     };
-    check_name(value, if is_name { "lib-name" } else { "lib-ver" })?;
+    let bad = |_| {
+        let text = "ERR {} cannot contain spaces, newlines or special characters.";
+        Failure::naming(text, &[option])
+    };
+    check_name(value, "").map_err(bad)?;
     call.session
         .client
         .set_library(is_name.then_some(value), (!is_name).then_some(value));
@@ -99,10 +102,7 @@ fn is_type(kind: &[u8]) -> Outcome<Option<bool>> {
         kind if is_word(kind, "NORMAL") => Ok(Some(false)),
         kind if is_word(kind, "PUBSUB") => Ok(Some(true)),
         kind if ["MASTER", "REPLICA", "SLAVE"].iter().any(|known| is_word(kind, known)) => Ok(None),
-        kind => {
-            let kind = String::from_utf8_lossy(kind);
-            Err(Failure::Reply(format!("ERR Unknown client type '{kind}'").into()))
-        }
+        kind => Err(Failure::naming("ERR Unknown client type '{}'", &[kind])),
     }
 }
 
@@ -201,12 +201,6 @@ pub fn pause(call: &mut SessionCall) -> Outcome {
 pub fn unpause(call: &mut SessionCall) -> Outcome {
     call.session.keyspace.clients.unpause();
     call.reply.ok();
-    Ok(())
-}
-
-/// Nobody's invalidations go to another client: there is no tracking.
-pub fn getredir(call: &mut SessionCall) -> Outcome {
-    call.reply.integer(-1);
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::REDIS_VERSION;
 use crate::failure::{Failure, Outcome, wrong_number_of_arguments};
 use crate::glob::Glob;
+use crate::keyspace::Keyspace;
 use crate::notify;
 use crate::session::SessionCall;
 
@@ -12,9 +13,14 @@ use crate::session::SessionCall;
 fn parameters(call: &SessionCall) -> Vec<(&'static str, String)> {
     let memory = call.session.keyspace.engine().participant().store().memory().limit();
     vec![
+        ("acllog-max-len", call.session.keyspace.refusals.len_max().to_string()),
         ("appendfsync", "always".into()),
         ("appendonly", "yes".into()),
         ("databases", crate::tables::DATABASES.to_string()),
+        (
+            "latency-monitor-threshold",
+            call.session.keyspace.spikes.threshold_ms().to_string(),
+        ),
         ("maxmemory", memory.to_string()),
         ("maxmemory-policy", "noeviction".into()),
         (
@@ -29,6 +35,10 @@ fn parameters(call: &SessionCall) -> Vec<(&'static str, String)> {
         ),
         ("slowlog-max-len", call.session.keyspace.slowlog.len_max().to_string()),
         ("timeout", "0".into()),
+        (
+            "tracking-table-max-keys",
+            call.session.keyspace.tracking.keys_max().to_string(),
+        ),
     ]
 }
 
@@ -51,8 +61,87 @@ pub fn get(call: &mut SessionCall) -> Outcome {
     Ok(())
 }
 
-/// The most commands that the slow log keeps: 4 kB each.
-const SLOWLOG_LEN_MAX: i64 = 10_000;
+/// A parameter that is a number, and can be changed.
+struct Number {
+    name: &'static str,
+    min: i64,
+    max: i64,
+    set: fn(&Keyspace, i64),
+}
+
+/// Entries of a log in memory: the slow log's take 4 kB each, those of ACL less than 1 kB.
+const LOG_LEN_MAX: i64 = 10_000;
+
+const NUMBERS: &[Number] = &[
+    Number {
+        name: "acllog-max-len",
+        min: 0,
+        max: LOG_LEN_MAX,
+        set: |keyspace, len| keyspace.refusals.set_len_max(len as usize),
+    },
+    Number {
+        name: "latency-monitor-threshold",
+        min: 0,
+        max: i64::MAX,
+        set: |keyspace, ms| keyspace.spikes.set_threshold_ms(ms),
+    },
+    Number {
+        name: "slowlog-log-slower-than",
+        min: -1,
+        max: i64::MAX,
+        set: |keyspace, micros| keyspace.slowlog.set_threshold_micros(micros),
+    },
+    Number {
+        name: "slowlog-max-len",
+        min: 0,
+        max: LOG_LEN_MAX,
+        set: |keyspace, len| keyspace.slowlog.set_len_max(len as usize),
+    },
+    Number {
+        name: "tracking-table-max-keys",
+        min: 0,
+        max: i64::MAX,
+        set: |keyspace, keys| {
+            keyspace
+                .tracking
+                .set_keys_max(usize::try_from(keys).unwrap_or(usize::MAX))
+        },
+    },
+];
+
+impl Number {
+    fn set(&self, keyspace: &Keyspace, text: &[u8]) -> Outcome {
+        let value = redis_wire::number::parse_i64(text)
+            .ok_or_else(|| not_set(self.name, "argument couldn't be parsed into an integer"))?;
+        if !(self.min..=self.max).contains(&value) {
+            let range = format!("argument must be between {} and {} inclusive", self.min, self.max);
+            return Err(not_set(self.name, &range));
+        }
+        (self.set)(keyspace, value);
+        Ok(())
+    }
+}
+
+fn not_set(name: &str, why: &str) -> Failure {
+    Failure::Reply(format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}").into())
+}
+
+/// A number of bytes, with a unit perhaps (`100mb`).
+fn memory_value(text: &[u8]) -> Option<u64> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number = redis_wire::number::parse_u64(&text[..digits])?;
+    let factor = match &text[digits..].to_ascii_lowercase()[..] {
+        b"" | b"b" => 1,
+        b"k" => 1000,
+        b"kb" => 1 << 10,
+        b"m" => 1_000_000,
+        b"mb" => 1 << 20,
+        b"g" => 1_000_000_000,
+        b"gb" => 1 << 30,
+        _ => return None,
+    };
+    number.checked_mul(factor)
+}
 
 /// Parameters that clients set which nobody here asks for: each decides how Redis packs values, or how it writes files.
 const WITHOUT_MEANING: &[&str] = &[
@@ -87,7 +176,6 @@ const WITHOUT_MEANING: &[&str] = &[
     "hz",
     "dynamic-hz",
     "list-max-listpack-size",
-    "latency-monitor-threshold",
     "lua-time-limit",
     "busy-reply-threshold",
 ];
@@ -109,35 +197,36 @@ pub fn set(call: &mut SessionCall) -> Outcome {
             call.session.keyspace.hub.set_notified(bits);
             continue;
         }
-        let number = redis_wire::number::parse_i64(pair[1]);
-        match (name.as_str(), number) {
-            ("slowlog-log-slower-than", Some(micros)) => {
-                call.session.keyspace.slowlog.set_threshold_micros(micros);
-                continue;
-            }
-            ("slowlog-max-len", Some(len @ 0..=SLOWLOG_LEN_MAX)) => {
-                call.session.keyspace.slowlog.set_len_max(len as usize);
-                continue;
-            }
-            _ => {}
+        if let Some(number) = NUMBERS.iter().find(|number| number.name == name) {
+            number.set(&call.session.keyspace, pair[1])?;
+            continue;
+        }
+        if name == "maxmemory" && memory_value(pair[1]).is_none() {
+            return Err(not_set("maxmemory", "argument must be a memory value"));
         }
         if WITHOUT_MEANING.contains(&name.as_str()) {
             continue;
         }
         match parameters.iter().find(|(known, _)| *known == name) {
             None => {
-                let text = format!("ERR Unknown option or number of arguments for CONFIG SET - '{name}'");
-                return Err(Failure::Reply(text.into()));
+                return Err(Failure::naming(
+                    "ERR Unknown option or number of arguments for CONFIG SET - '{}'",
+                    &[pair[0]],
+                ));
             }
+            Some((_, value)) if name == "maxmemory" && value.parse().ok() == memory_value(pair[1]) => {}
             Some((_, value)) if value.as_bytes() != pair[1] => {
-                let text = format!(
-                    "ERR CONFIG SET failed (possibly related to argument '{name}') - can't set immutable config"
-                );
-                return Err(Failure::Reply(text.into()));
+                return Err(not_set(&name, "can't set immutable config"));
             }
             Some(_) => {}
         }
     }
+    call.reply.ok();
+    Ok(())
+}
+
+pub fn resetstat(call: &mut SessionCall) -> Outcome {
+    call.session.keyspace.latencies.clear();
     call.reply.ok();
     Ok(())
 }
@@ -169,6 +258,8 @@ pub fn info(call: &mut SessionCall) -> Outcome {
         }
     };
     let engine = call.session.keyspace.engine().clone();
+    let tracking = &call.session.keyspace.tracking;
+    let (tracking_clients, tracked_keys, tracked_items) = tracking.counts();
     let memory = engine.participant().store().memory();
     section(
         "server",
@@ -186,6 +277,7 @@ pub fn info(call: &mut SessionCall) -> Outcome {
         "clients",
         &[
             ("connected_clients", call.session.keyspace.clients.count().to_string()),
+            ("tracking_clients", tracking_clients.to_string()),
             ("blocked_clients", call.session.keyspace.hub.waiting().to_string()),
         ],
     );
@@ -204,6 +296,14 @@ pub fn info(call: &mut SessionCall) -> Outcome {
             ("aof_enabled", "1".into()),
             ("rdb_bgsave_in_progress", "0".into()),
             ("aof_rewrite_in_progress", "0".into()),
+        ],
+    );
+    section(
+        "stats",
+        &[
+            ("tracking_total_keys", tracked_keys.to_string()),
+            ("tracking_total_items", tracked_items.to_string()),
+            ("tracking_total_prefixes", tracking.prefixes_count().to_string()),
         ],
     );
     section(

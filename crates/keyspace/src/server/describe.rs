@@ -7,6 +7,7 @@ use crate::command::{Argument, BeginSearch, Command, Commands, FindKeys, Handler
 use crate::failure::{Failure, Outcome, syntax};
 use crate::glob::Glob;
 use crate::session::SessionCall;
+use crate::types::help;
 
 pub fn all(call: &mut SessionCall) -> Outcome {
     let all = Commands::get().all();
@@ -22,8 +23,11 @@ pub fn count(call: &mut SessionCall) -> Outcome {
 
 pub fn list(call: &mut SessionCall) -> Outcome {
     let all = Commands::get().all();
+    let all = all
+        .iter()
+        .flat_map(|command| std::iter::once(command).chain(&command.subcommands));
     let filtered: Vec<&Command> = match call.args[2..] {
-        [] => all.iter().collect(),
+        [] => all.collect(),
         [by, kind, value] if is_word(by, "FILTERBY") => match kind {
             kind if is_word(kind, "PATTERN") => {
                 let glob = Glob::new(value);
@@ -37,8 +41,7 @@ pub fn list(call: &mut SessionCall) -> Outcome {
             }
             kind if is_word(kind, "ACLCAT") => {
                 let category = format!("@{}", String::from_utf8_lossy(value).to_ascii_lowercase());
-                all.iter()
-                    .filter(|command| command.fact.acl_categories.contains(&category))
+                all.filter(|command| command.fact.acl_categories.contains(&category))
                     .collect()
             }
             kind if is_word(kind, "MODULE") => Vec::new(),
@@ -53,28 +56,26 @@ pub fn list(call: &mut SessionCall) -> Outcome {
     Ok(())
 }
 
-fn named<'a>(names: &[&[u8]]) -> Vec<Option<&'a Command>> {
-    let find = |name: &&[u8]| {
-        let mut parts = name.splitn(2, |&byte| byte == b'|');
-        let command = Commands::get().find(parts.next()?)?;
-        match parts.next() {
-            None => Some(command),
-            Some(sub) => command.meant_by(&[command.name().as_bytes(), sub]),
-        }
-    };
-    names.iter().map(find).collect()
+/// `get`, `config|get`
+pub(super) fn named(name: &[u8]) -> Option<&'static Command> {
+    let mut parts = name.splitn(2, |&byte| byte == b'|');
+    let command = Commands::get().find(parts.next()?)?;
+    match parts.next() {
+        None => Some(command),
+        Some(sub) => command.subcommand(sub),
+    }
 }
 
 pub fn info(call: &mut SessionCall) -> Outcome {
     if call.args.len() == 2 {
         return all(call);
     }
-    let found = named(&call.args[2..]);
+    let found: Vec<Option<&Command>> = call.args[2..].iter().map(|name| named(name)).collect();
     call.reply.array(found.len());
     for command in found {
         match command {
             Some(command) => tell(call.reply, command),
-            None => call.reply.null_array(),
+            None => call.reply.null(),
         }
     }
     Ok(())
@@ -170,7 +171,7 @@ fn tell_keys(reply: &mut Reply, spec: &KeySpec) {
 pub fn docs(call: &mut SessionCall) -> Outcome {
     let found: Vec<&Command> = match call.args.len() {
         2 => Commands::get().all().iter().collect(),
-        _ => named(&call.args[2..]).into_iter().flatten().collect(),
+        _ => call.args[2..].iter().filter_map(|name| named(name)).collect(),
     };
     call.reply.map(found.len());
     for command in found {
@@ -239,19 +240,41 @@ fn tell_arguments(reply: &mut Reply, arguments: &[Argument]) {
     }
 }
 
-pub fn getkeys(call: &mut SessionCall) -> Outcome {
-    let args = &call.args[2..];
+/// The command in some arguments, and its keys.
+fn keys_of<'c>(args: &[&[u8]]) -> Outcome<Vec<(usize, Vec<&'c str>)>> {
     let command = Commands::get().find(args[0]).and_then(|command| command.meant_by(args));
     let command = command.ok_or_else(|| Failure::reply("ERR Invalid command specified"))?;
+    if command.fact.key_specifications.is_empty() {
+        return Err(Failure::reply("ERR The command has no key arguments"));
+    }
     if !command.takes(args.len()) {
         return Err(Failure::reply("ERR Invalid number of arguments specified for command"));
     }
-    let keys = command.keys(args);
-    if keys.is_empty() {
-        return Err(Failure::reply("ERR The command has no key arguments"));
+    let keys = command.flagged_keys(args);
+    match keys.is_empty() {
+        true => Err(Failure::reply("ERR Invalid arguments specified for command")),
+        false => Ok(keys),
     }
+}
+
+pub fn getkeys(call: &mut SessionCall) -> Outcome {
+    let args = &call.args[2..];
+    let keys = keys_of(args)?;
     call.reply.array(keys.len());
     keys.iter().for_each(|(at, _)| call.reply.bulk(args[*at]));
+    Ok(())
+}
+
+pub fn getkeysandflags(call: &mut SessionCall) -> Outcome {
+    let args = &call.args[2..];
+    let keys = keys_of(args)?;
+    call.reply.array(keys.len());
+    for (at, flags) in keys {
+        call.reply.array(2);
+        call.reply.bulk(args[at]);
+        call.reply.set(flags.len());
+        flags.iter().for_each(|flag| call.reply.simple(flag));
+    }
     Ok(())
 }
 
@@ -260,6 +283,14 @@ pub fn help(call: &mut SessionCall) -> Outcome {
     let Some(command) = Commands::get().find(call.args[0]) else {
         return Err(syntax());
     };
+    match command.name() {
+        "client" => return help::answer(call.reply, help::CLIENT),
+        "command" => return help::answer(call.reply, help::COMMAND),
+        "config" => return help::answer(call.reply, help::CONFIG),
+        "pubsub" => return help::answer(call.reply, help::PUBSUB),
+        "slowlog" => return help::answer(call.reply, help::SLOWLOG),
+        _ => {}
+    }
     let name = command.name().to_ascii_uppercase();
     let mut lines = vec![format!(
         "{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"

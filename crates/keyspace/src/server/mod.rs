@@ -1,16 +1,20 @@
 //! Commands on the connection and the server.
 //!
 //! * this file: the connection, logging in;
-//! * [`client`], [`describe`] (COMMAND), [`config`] with INFO, [`watching`]: SLOWLOG, LATENCY, MEMORY, DEBUG.
+//! * [`acl`], [`client`], [`tracking`], [`describe`] (COMMAND), [`config`] with INFO, [`watching`]: SLOWLOG, LATENCY, MEMORY, DEBUG.
 
+pub mod acl;
 pub mod client;
 pub mod config;
 pub mod describe;
+pub mod swapdb;
+pub mod tracking;
 pub mod watching;
 
 use redis_wire::Protocol;
 use sql_api::session::SessionAccount;
 
+use crate::acl::Denied;
 use crate::call::is_word;
 use crate::failure::{Failure, Outcome, not_integer, syntax, wrong_number_of_arguments};
 use crate::session::SessionCall;
@@ -19,9 +23,9 @@ use crate::types::generic::database;
 /// The version of Redis whose commands these are.
 pub const REDIS_VERSION: &str = "7.2.0";
 
-pub fn ok(call: &mut SessionCall) -> Outcome {
-    call.reply.ok();
-    Ok(())
+/// CLUSTER and its kin: clients that know of slots go to one node.
+pub fn no_cluster(_: &mut SessionCall) -> Outcome {
+    Err(Failure::reply("ERR This instance has cluster support disabled"))
 }
 
 pub fn ping(call: &mut SessionCall) -> Outcome {
@@ -64,8 +68,13 @@ pub fn reset(call: &mut SessionCall) -> Outcome {
     let session = &mut *call.session;
     session.forget_transaction();
     session.stop_listening();
+    session.stop_tracking();
+    session.stop_monitoring();
     session.db = 0;
     session.protocol = Protocol::Resp2;
+    if let Some(outbox) = session.client.outbox() {
+        outbox.set_protocol(Protocol::Resp2);
+    }
     session.client.set_name(b"");
     call.reply.protocol = Protocol::Resp2;
     call.reply.simple("RESET");
@@ -164,10 +173,16 @@ fn log_in(call: &mut SessionCall, user: Option<&[u8]>, password: &[u8]) -> Outco
             if let SessionAccount::Account { user, .. } = &account {
                 call.session.client.set_user(user);
             }
-            call.session.account = Some(account);
+            call.session.set_account(account);
             Ok(())
         }
-        Err(_) => Err(denied()),
+        Err(_) => {
+            let object = call.args[0];
+            let named = user.unwrap_or("default");
+            let session = &*call.session;
+            session.refused(Denied::Login, session.context(), object, named.as_bytes());
+            Err(denied())
+        }
     }
 }
 
@@ -184,10 +199,7 @@ pub fn hello(call: &mut SessionCall) -> Outcome {
     }
     let mut name = None;
     while let Some(option) = options.next() {
-        let unknown = || {
-            let option = String::from_utf8_lossy(option);
-            Failure::Reply(format!("ERR Syntax error in HELLO option '{option}'").into())
-        };
+        let unknown = || Failure::naming("ERR Syntax error in HELLO option '{}'", &[option]);
         match option {
             option if is_word(option, "AUTH") => {
                 let (Some(user), Some(password)) = (options.next(), options.next()) else {
@@ -213,6 +225,10 @@ pub fn hello(call: &mut SessionCall) -> Outcome {
         call.session.client.set_name(name);
     }
     call.session.protocol = protocol;
+    // In RESP3 others may redirect to the client.
+    if protocol == Protocol::Resp3 || call.session.client.outbox().is_some() {
+        call.session.client.open_outbox(protocol);
+    }
     let reply = &mut *call.reply;
     reply.protocol = protocol;
     reply.map(7);

@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use redis_wire::Reply;
 use store::Snapshot;
+use types::TableId;
 
 use super::{Meant, Session, SessionCall, commit, run_call, written_keys};
 use crate::call::Call;
-use crate::command::{Command, Handler};
+use crate::command::{Command, Commands, Handler};
 use crate::failure::{Failure, Outcome};
+use crate::tables::Part;
+use crate::types::generic::database;
 use crate::work::{Event, Work};
 
 /// Commands that wait for EXEC.
@@ -31,6 +35,8 @@ struct Watched {
     /// From here on it must not change.
     since: Arc<Snapshot>,
     was_there: bool,
+    /// The table that it was in: SWAPDB puts another one there.
+    table: TableId,
 }
 
 /// Commands that MULTI does not put off.
@@ -106,6 +112,7 @@ pub fn watch(call: &mut SessionCall) -> Outcome {
         watch.keys.entry((db.number, key.to_vec())).or_insert_with(|| Watched {
             since: since.clone(),
             was_there: work.kind(&db, key).is_some(),
+            table: db.table(Part::Keys).id(),
         });
     }
     call.reply.ok();
@@ -144,7 +151,7 @@ impl SessionCall<'_> {
     fn try_exec(&mut self, queue: &Queue, watch: Option<&Watch>) -> Outcome<Vec<Event>> {
         let (keyspace, host) = (self.session.keyspace.clone(), self.host);
         let db_before = self.session.db;
-        let mut work = Work::begin(&keyspace, self.session.durability, host);
+        let mut work = self.session.begin_work(&keyspace, host);
         let requests: Vec<Vec<&[u8]>> = queue
             .requests
             .iter()
@@ -160,7 +167,9 @@ impl SessionCall<'_> {
         self.reply.array(requests.len());
         for args in &requests {
             governor::tick()?;
-            match self.session.meant(args) {
+            let (meant, begun) = (self.session.meant(args), Instant::now());
+            let command = meant.command();
+            match meant {
                 Meant::Data { run, .. } => {
                     let db = keyspace.db(self.session.db, host)?;
                     let mut call = Call {
@@ -200,7 +209,7 @@ impl SessionCall<'_> {
                                 messages.truncate(held);
                             }
                             self.reply.bytes.truncate(at);
-                            self.reply.error(&failure.text());
+                            self.reply.error_bytes(&failure.text());
                         }
                     }
                 }
@@ -214,16 +223,37 @@ impl SessionCall<'_> {
                     });
                     if let Err(failure) = done {
                         self.reply.bytes.truncate(at);
-                        self.reply.error(&failure.text());
+                        self.reply.error_bytes(&failure.text());
                     }
                     self.reply.protocol = self.session.protocol;
                 }
                 // A table that has come since MULTI.
-                Meant::Rows { .. } => self.reply.error(&super::rows::refused_in_transaction().text()),
-                Meant::Refused(failure) => self.reply.error(&failure.text()),
+                Meant::Rows { .. } => self.reply.error_bytes(&super::rows::refused_in_transaction().text()),
+                Meant::Refused(failure) => self.reply.error_bytes(&failure.text()),
+            }
+            if let Some(command) = command {
+                let took = begun.elapsed();
+                keyspace.latencies.add(std::iter::once(command), took);
             }
         }
-        commit(work, host)
+        let events = commit(work, host)?;
+        self.show_all(&requests, db_before);
+        Ok(events)
+    }
+
+    /// Shows what has run to those who monitor.
+    fn show_all(&self, requests: &[Vec<&[u8]>], mut db: u32) {
+        if self.session.keyspace.monitors.is_empty() {
+            return;
+        }
+        for args in requests {
+            let command = Commands::get().find(args[0]).and_then(|command| command.meant_by(args));
+            let Some(command) = command else { continue };
+            if command.name() == "select" && args.len() == 2 {
+                db = database(args[1]).unwrap_or(db);
+            }
+            self.session.show(command, db, args);
+        }
     }
 
     /// Locks all keys that the transaction names: database by database.
@@ -235,12 +265,13 @@ impl SessionCall<'_> {
         }
         let mut writes = false;
         for args in requests {
-            let commands = crate::command::Commands::get();
+            let commands = Commands::get();
             let command = commands.find(args[0]).and_then(|command| command.meant_by(args));
             let Some(command) = command else { continue };
             if command.name() == "select" && args.len() == 2 {
-                db = crate::types::generic::database(args[1]).unwrap_or(db);
+                db = database(args[1]).unwrap_or(db);
             }
+            self.session.note_reads(db, command, args);
             if matches!(command.handler, Handler::Data(_) | Handler::Script(_)) {
                 let declared = written_keys(command, args);
                 writes |= command.flags.writes || !declared.is_empty();
@@ -255,10 +286,18 @@ impl SessionCall<'_> {
     }
 
     fn has_changed(&self, work: &Work<'_>, watch: &Watch) -> Outcome<bool> {
-        for ((number, key), Watched { since, was_there }) in &watch.keys {
+        for ((number, key), watched) in &watch.keys {
+            let Watched {
+                since,
+                was_there,
+                table,
+            } = watched;
             let db = work.db(*number)?;
             // One that has expired meanwhile has changed, too.
-            if work.is_changed_since(&db, key, since) || *was_there && work.kind(&db, key).is_none() {
+            if *table != db.table(Part::Keys).id()
+                || work.is_changed_since(&db, key, since)
+                || *was_there && work.kind(&db, key).is_none()
+            {
                 return Ok(true);
             }
         }

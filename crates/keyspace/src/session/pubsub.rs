@@ -15,17 +15,17 @@ use crate::keyspace::Keyspace;
 /// What a session listens to.
 pub struct Subscriptions {
     keyspace: Arc<Keyspace>,
-    pub(super) subscriber: Arc<Subscriber>,
+    subscriber: Arc<Subscriber>,
     channels: BTreeSet<Vec<u8>>,
     patterns: BTreeSet<Vec<u8>>,
     shards: BTreeSet<Vec<u8>>,
 }
 
 impl Subscriptions {
-    fn new(keyspace: Arc<Keyspace>, protocol: Protocol) -> Subscriptions {
+    fn new(keyspace: Arc<Keyspace>, subscriber: Arc<Subscriber>) -> Subscriptions {
         Subscriptions {
             keyspace,
-            subscriber: Subscriber::new(protocol),
+            subscriber,
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
             shards: BTreeSet::new(),
@@ -64,11 +64,9 @@ impl Drop for Subscriptions {
 }
 
 impl Session {
-    /// Who gets what is published for the session.
+    /// What is to be sent to the client beside replies.
     pub fn subscriber(&self) -> Option<&Arc<Subscriber>> {
-        self.subscriptions
-            .as_ref()
-            .map(|subscriptions| &subscriptions.subscriber)
+        self.client.outbox()
     }
 
     /// Whether the client may only change its subscriptions: in RESP2 messages and answers look alike.
@@ -82,6 +80,7 @@ impl Session {
 
     pub(crate) fn stop_listening(&mut self) {
         self.subscriptions = None;
+        self.client.set_listens(false);
     }
 }
 
@@ -100,10 +99,11 @@ pub fn ssubscribe(call: &mut SessionCall) -> Outcome {
 fn begin(call: &mut SessionCall, how: Listens, word: &str) -> Outcome {
     let session = &mut *call.session;
     let (keyspace, protocol) = (session.keyspace.clone(), session.protocol);
+    let subscriber = session.client.open_outbox(protocol);
+    session.client.set_listens(true);
     let subscriptions = session
         .subscriptions
-        .get_or_insert_with(|| Subscriptions::new(keyspace.clone(), protocol));
-    subscriptions.subscriber.set_protocol(protocol);
+        .get_or_insert_with(|| Subscriptions::new(keyspace.clone(), subscriber.clone()));
     for &name in &call.args[1..] {
         governor::tick()?;
         if subscriptions.of(how).insert(name.to_vec()) {
@@ -149,6 +149,9 @@ fn end(call: &mut SessionCall, how: Listens, word: &str) -> Outcome {
             keyspace.hub.unsubscribe(how, &name, &subscriptions.subscriber);
         }
         tell(call.reply, word, Some(&name), subscriptions.count(how));
+    }
+    if subscriptions.is_empty() {
+        call.session.stop_listening();
     }
     Ok(())
 }

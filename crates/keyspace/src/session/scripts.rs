@@ -6,7 +6,7 @@ use sql_api::host::Host;
 use super::{RunScript, Session, SessionCall, commit, written_keys};
 use crate::command::Command;
 use crate::failure::Outcome;
-use crate::work::{Event, Work};
+use crate::work::Event;
 
 impl Session {
     pub(super) fn run_script(
@@ -31,7 +31,7 @@ impl Session {
         reply: &mut Reply,
     ) -> Outcome<Vec<Event>> {
         let keyspace = self.keyspace.clone();
-        let mut work = Work::begin(&keyspace, self.durability, host);
+        let mut work = self.begin_work(&keyspace, host);
         let declared = written_keys(command, args).into_iter().map(|key| (self.db, key));
         let late = self.late_keys.iter().map(|(db, key)| (*db, key.as_slice()));
         let keys: Vec<(u32, &[u8])> = declared.chain(late).collect();

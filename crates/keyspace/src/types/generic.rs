@@ -214,6 +214,11 @@ fn copy_to(work: &mut Work<'_>, db: &Db, head: &Head, target: &Db, to: &[u8]) ->
 
 pub fn database(arg: &[u8]) -> Outcome<u32> {
     let number = parse_i64(arg).ok_or_else(crate::failure::not_integer)?;
+    if i32::try_from(number).is_err() {
+        return Err(Failure::reply(
+            "ERR value is out of range, value must between -2147483648 and 2147483647",
+        ));
+    }
     match u32::try_from(number) {
         Ok(number) if number < crate::tables::DATABASES => Ok(number),
         _ => Err(Failure::reply("ERR DB index is out of range")),
@@ -302,6 +307,7 @@ pub fn flushdb(call: &mut Call) -> Outcome {
 
 pub fn flushall(call: &mut Call) -> Outcome {
     check_flush(call)?;
+    call.work.flushes = true;
     for number in 0..crate::tables::DATABASES {
         if let Some(db) = call.work.keyspace.existing_db(number)? {
             flush(call.work, &db)?;
@@ -321,6 +327,7 @@ fn check_flush(call: &Call) -> Outcome {
 
 /// Removes all keys.
 fn flush(work: &mut Work<'_>, db: &Db) -> Outcome {
+    work.flushes = true;
     work.lock_all_keys(db)?;
     let mut keys = Vec::new();
     let all = KeyRange::all();

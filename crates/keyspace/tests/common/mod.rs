@@ -24,6 +24,7 @@ use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use env::{Env, ManualClock, SimDisk};
@@ -41,6 +42,7 @@ const MEMORY_BYTES: u64 = 512 << 20;
 pub struct Database {
     pub keyspace: Arc<Keyspace>,
     pub clock: Arc<ManualClock>,
+    clients: AtomicU64,
 }
 
 impl Database {
@@ -60,13 +62,16 @@ impl Database {
         Database {
             keyspace: Keyspace::new(engine),
             clock,
+            clients: AtomicU64::new(0),
         }
     }
 
+    /// Their ids count from 1.
     pub fn client(&self) -> Client {
         let account = Some(SessionAccount::Server);
+        let id = self.clients.fetch_add(1, Ordering::Relaxed) + 1;
         Client {
-            session: Session::new(self.keyspace.clone(), 1, account, Box::new(Alone)),
+            session: Session::new(self.keyspace.clone(), id, account, Box::new(Alone)),
         }
     }
 }
@@ -126,6 +131,21 @@ impl Client {
     /// The reply to a line, as text.
     pub fn run(&mut self, line: &str) -> String {
         self.answer(line).to_string()
+    }
+
+    /// What was sent to the client beside replies, since the last time: a line each.
+    pub fn messages(&mut self) -> Vec<String> {
+        let mut bytes = Vec::new();
+        if let Some(outbox) = self.session.subscriber() {
+            assert!(outbox.take(&mut bytes), "too much was sent to the client");
+        }
+        let (mut at, mut messages) = (0, Vec::new());
+        while let Some((message, len)) = Answer::read(&bytes[at..]) {
+            let message = message.to_string();
+            messages.push(message.split_whitespace().collect::<Vec<_>>().join(" "));
+            at += len;
+        }
+        messages
     }
 
     pub fn answer(&mut self, line: &str) -> Answer {

@@ -49,7 +49,7 @@ pub async fn keep_time(keyspace: Arc<Keyspace>, shard: Arc<Shard>, loops: Loops)
                 Ok(Looked { expiring: 0, .. }) => IDLE,
                 Ok(_) => LOOK_EVERY,
                 Err(failure) => {
-                    tracing::warn!(reason = %failure.text(), "expired keys cannot be removed");
+                    tracing::warn!(reason = %failure, "expired keys cannot be removed");
                     IDLE
                 }
             };

@@ -19,10 +19,7 @@ fn named_group(call: &Call) -> Outcome<(Stream, Group)> {
         let group = stream.group(call.work, &call.db, name)?;
         Some((stream, group))
     });
-    found.ok_or_else(|| {
-        let (key, name) = (String::from_utf8_lossy(key), String::from_utf8_lossy(name));
-        Failure::Reply(format!("NOGROUP No such key '{key}' or consumer group '{name}'").into())
-    })
+    found.ok_or_else(|| Failure::naming("NOGROUP No such key '{}' or consumer group '{}'", &[key, name]))
 }
 
 pub fn xpending(call: &mut Call) -> Outcome {
@@ -131,10 +128,7 @@ fn claim_options(call: &Call, from: usize) -> Outcome<ClaimOptions> {
             }
             option if is_word(option, "LASTID") && has_value => found.last = StreamId::parse(options.value()?, 0)?,
             other => {
-                let other = String::from_utf8_lossy(other);
-                return Err(Failure::Reply(
-                    format!("ERR Unrecognized XCLAIM option '{other}'").into(),
-                ));
+                return Err(Failure::naming("ERR Unrecognized XCLAIM option '{}'", &[other]));
             }
         }
     }

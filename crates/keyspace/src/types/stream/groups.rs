@@ -5,20 +5,16 @@ use redis_wire::number::parse_i64;
 use super::group::{Group, UNKNOWN, check_name};
 use super::{Stream, StreamId};
 use crate::call::{Call, is_word};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, wrong_subcommand};
 use crate::types::help;
 use crate::work::Class;
 
 fn wrong_arguments(call: &Call) -> Failure {
-    let subcommand = String::from_utf8_lossy(call.arg(1));
-    Failure::Reply(
-        format!("ERR unknown subcommand or wrong number of arguments for '{subcommand:.128}'. Try XGROUP HELP.").into(),
-    )
+    wrong_subcommand("XGROUP", call.arg(1))
 }
 
 fn no_group(key: &[u8], group: &[u8]) -> Failure {
-    let (key, group) = (String::from_utf8_lossy(key), String::from_utf8_lossy(group));
-    Failure::Reply(format!("NOGROUP No such consumer group '{group}' for key name '{key}'").into())
+    Failure::naming("NOGROUP No such consumer group '{}' for key name '{}'", &[group, key])
 }
 
 /// The stream of a subcommand, which has to be there.

@@ -6,7 +6,7 @@ use store::Direction;
 use super::group::{Group, Pending, UNKNOWN};
 use super::{Stream, StreamId, answer_entry};
 use crate::call::{Call, is_word};
-use crate::failure::{Failure, Outcome, no_such_key};
+use crate::failure::{Failure, Outcome, no_such_key, wrong_subcommand};
 use crate::types::help;
 
 fn stream_of(call: &Call) -> Outcome<Stream> {
@@ -37,11 +37,7 @@ pub fn stream(call: &mut Call) -> Outcome {
             });
         }
         _ => {
-            let subcommand = String::from_utf8_lossy(call.arg(1));
-            return Err(Failure::Reply(
-                format!("ERR unknown subcommand or wrong number of arguments for '{subcommand:.128}'. Try XINFO HELP.")
-                    .into(),
-            ));
+            return Err(wrong_subcommand("XINFO", call.arg(1)));
         }
     }
     let stream = stream_of(call)?;
@@ -187,10 +183,9 @@ pub fn groups(call: &mut Call) -> Outcome {
 pub fn consumers(call: &mut Call) -> Outcome {
     let (key, name) = (call.arg(2), call.arg(3));
     let stream = stream_of(call)?;
-    let group = stream.group(call.work, &call.db, name).ok_or_else(|| {
-        let (key, name) = (String::from_utf8_lossy(key), String::from_utf8_lossy(name));
-        Failure::Reply(format!("NOGROUP No such consumer group '{name}' for key name '{key}'").into())
-    })?;
+    let group = stream
+        .group(call.work, &call.db, name)
+        .ok_or_else(|| Failure::naming("NOGROUP No such consumer group '{}' for key name '{}'", &[name, key]))?;
     let consumers = group.consumers(call.work, &call.db)?;
     let pending = group.pending(call.work, &call.db)?;
     let (reply, now_ms) = (&mut *call.reply, call.work.now_ms);

@@ -167,10 +167,9 @@ fn read(call: &mut Call, of_group: bool) -> Outcome {
                 .as_ref()
                 .and_then(|stream| stream.group(call.work, &call.db, name));
             if group.is_none() {
-                let (key, name) = (String::from_utf8_lossy(key), String::from_utf8_lossy(name));
-                return Err(Failure::Reply(
-                    format!("NOGROUP No such key '{key}' or consumer group '{name}' in XREADGROUP with GROUP option")
-                        .into(),
+                return Err(Failure::naming(
+                    "NOGROUP No such key '{}' or consumer group '{}' in XREADGROUP with GROUP option",
+                    &[key, name],
                 ));
             }
         }
@@ -298,7 +297,9 @@ fn read_for(
     }
     group.last = last;
     group.save(call.work, &db)?;
-    reader.active_ms = call.work.now_ms;
+    if !options.without_acknowledgement {
+        reader.active_ms = call.work.now_ms;
+    }
     group.save_consumer(call.work, &db, &reader)?;
     Ok(true)
 }

@@ -15,7 +15,7 @@ use types::{IndexId, RowLayout, ValueRef};
 
 use crate::call::{Call, is_word};
 use crate::chance::{choose, count_of};
-use crate::failure::{Failure, Outcome, not_float, syntax};
+use crate::failure::{Failure, Outcome, not_float, syntax, wrong_number_of_arguments};
 use crate::head::Kind;
 use crate::tables::{Db, Member, Part, layout_of};
 use crate::types::generic::remove_members;
@@ -475,7 +475,8 @@ fn rank(call: &mut Call, reverse: bool) -> Outcome {
     let with_score = match call.args.get(3..) {
         None | Some([]) => false,
         Some([option]) if is_word(option, "WITHSCORE") => true,
-        _ => return Err(syntax()),
+        Some([_]) => return Err(syntax()),
+        _ => return Err(wrong_number_of_arguments(if reverse { "zrevrank" } else { "zrank" })),
     };
     let set = call.zset(call.args[1])?;
     let member = call.arg(2);

@@ -12,7 +12,6 @@ use crate::call::{Call, is_word};
 use crate::failure::{Failure, Outcome, syntax, wrong_type};
 use crate::head::Kind;
 use crate::tables::Part;
-use crate::types::generic::{counted_keys, too_few_keys};
 use crate::types::set::member_in;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,13 +85,13 @@ fn check_sets(call: &Call, keys: &[&[u8]]) -> Outcome {
     }
 }
 
-/// What an operation on several sets makes, and whether scores are wanted.
-fn combined(call: &Call, at: usize, operation: Operation, stores: bool) -> Outcome<(Vec<Scored>, bool)> {
+/// `2 a b …`: the keys, and what follows them.
+fn combined_keys<'c>(call: &Call<'c, '_>, at: usize) -> Outcome<(&'c [&'c [u8]], &'c [&'c [u8]])> {
     let count = call.integer(at)?;
     if count < 1 {
-        let command = String::from_utf8_lossy(call.args[0]).to_ascii_lowercase();
-        return Err(Failure::Reply(
-            format!("ERR at least 1 input key is needed for '{command}' command").into(),
+        return Err(Failure::naming(
+            "ERR at least 1 input key is needed for '{}' command",
+            &[&call.args[0].to_ascii_lowercase()],
         ));
     }
     let rest = &call.args[at + 1..];
@@ -100,10 +99,15 @@ fn combined(call: &Call, at: usize, operation: Operation, stores: bool) -> Outco
         .ok()
         .filter(|&count| count <= rest.len())
         .ok_or_else(syntax)?;
-    let (keys, _) = rest.split_at(count);
+    Ok(rest.split_at(count))
+}
+
+/// What an operation on several sets makes, and whether scores are wanted.
+fn combined(call: &Call, at: usize, operation: Operation, stores: bool) -> Outcome<(Vec<Scored>, bool)> {
+    let (keys, _) = combined_keys(call, at)?;
     check_sets(call, keys)?;
-    let (mut weights, mut aggregate, mut with_scores) = (vec![1.0; count], Aggregate::Sum, false);
-    let mut options = call.options(at + 1 + count);
+    let (mut weights, mut aggregate, mut with_scores) = (vec![1.0; keys.len()], Aggregate::Sum, false);
+    let mut options = call.options(at + 1 + keys.len());
     while let Some(option) = options.next() {
         match option {
             option if operation != Operation::Difference && is_word(option, "WEIGHTS") => {
@@ -204,7 +208,7 @@ pub fn zdiffstore(call: &mut Call) -> Outcome {
 }
 
 pub fn zintercard(call: &mut Call) -> Outcome {
-    let (keys, rest) = counted_keys(call, 1, too_few_keys)?;
+    let (keys, rest) = combined_keys(call, 1)?;
     check_sets(call, keys)?;
     let limit = match rest {
         [] => 0,
