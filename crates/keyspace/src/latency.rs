@@ -19,6 +19,8 @@ type Buckets = [AtomicU64; BUCKETS];
 /// The histograms of a node.
 pub struct Latencies {
     parts: Vec<Box<[Buckets]>>,
+    /// Nanoseconds of all calls.
+    times: Vec<Box<[AtomicU64]>>,
 }
 
 impl Default for Latencies {
@@ -31,6 +33,9 @@ impl Default for Latencies {
         };
         Latencies {
             parts: (0..PARTS).map(part).collect(),
+            times: (0..PARTS)
+                .map(|_| (0..commands).map(|_| AtomicU64::new(0)).collect())
+                .collect(),
         }
     }
 }
@@ -48,8 +53,11 @@ impl Latencies {
     pub fn add<'c>(&self, commands: impl ExactSizeIterator<Item = &'c Command>, took: Duration) {
         let each = took.as_nanos() as u64 / commands.len().max(1) as u64;
         let bucket = bucket_of(each);
-        let part = &self.parts[part_of_thread()];
-        let count = |number: usize, calls| part[number][bucket].fetch_add(calls, Ordering::Relaxed);
+        let part = part_of_thread();
+        let count = |number: usize, calls: u64| {
+            self.parts[part][number][bucket].fetch_add(calls, Ordering::Relaxed);
+            self.times[part][number].fetch_add(calls * each, Ordering::Relaxed);
+        };
         // Pipelines are mostly of one command.
         let (mut last, mut calls) = (0, 0);
         for command in commands {
@@ -83,7 +91,24 @@ impl Latencies {
         (histogram.calls > 0).then_some(histogram)
     }
 
+    /// How often it has been called, and how many microseconds that took; `None`: it has not been.
+    pub fn total(&self, command: &Command) -> Option<(u64, u64)> {
+        let sum =
+            |counts: &mut dyn Iterator<Item = &AtomicU64>| counts.map(|count| count.load(Ordering::Relaxed)).sum();
+        let calls: u64 = sum(&mut self.parts.iter().flat_map(|part| &part[command.number]));
+        let nanos: u64 = sum(&mut self.times.iter().map(|part| &part[command.number]));
+        (calls > 0).then_some((calls, nanos / 1000))
+    }
+
+    /// Calls of all commands.
+    pub fn all_calls(&self) -> u64 {
+        let counts = self.parts.iter().flat_map(|part| part.iter().flatten());
+        counts.map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
     pub fn clear(&self) {
+        let times = self.times.iter().flat_map(|part| part.iter());
+        times.for_each(|time| time.store(0, Ordering::Relaxed));
         let counts = self.parts.iter().flat_map(|part| part.iter().flatten());
         counts.for_each(|count| count.store(0, Ordering::Relaxed));
     }

@@ -104,8 +104,23 @@ fn latencies_are_counted_by_command() {
     assert_eq!(calls(&mut client, "client|id"), ":1");
     assert_eq!(calls(&mut client, "exec"), ":1");
     assert!(client.run("LATENCY HISTOGRAM").contains("\"client|id\""));
+    // INFO tells of the calls, too, where it is asked.
+    let stats = client.run("INFO commandstats");
+    assert!(stats.contains("cmdstat_get:calls=5,usec="), "{stats}");
+    assert!(stats.contains("cmdstat_client|id:calls=1,usec="), "{stats}");
+    for (sections, has_stats, has_cpu) in [
+        ("", false, true),
+        ("cpu", false, true),
+        ("CPU all", true, true),
+        ("stats", false, false),
+    ] {
+        let info = client.run(&format!("INFO {sections}"));
+        assert_eq!(info.contains("cmdstat_"), has_stats, "{sections}");
+        assert_eq!(info.contains("used_cpu_user:"), has_cpu, "{sections}");
+    }
     client.run("CONFIG RESETSTAT");
     assert_eq!(client.run("LATENCY HISTOGRAM get"), "*0");
+    assert!(!client.run("INFO commandstats").contains("cmdstat_get"));
 }
 
 #[test]

@@ -293,7 +293,7 @@ pub fn of(name: &str) -> Handler {
         "config|set" => Session(server::config::set),
         "echo" => Session(server::echo),
         "hello" => Session(server::hello),
-        "info" => Session(server::config::info),
+        "info" => Session(server::info::info),
         "acl|cat" => Session(server::acl::cat),
         "acl|deluser" | "acl|load" | "acl|save" | "acl|setuser" => Session(server::acl::by_sql),
         "acl|dryrun" => Session(server::acl::dryrun),

@@ -1,8 +1,5 @@
 //! CONFIG and INFO.
 
-use std::fmt::Write as _;
-
-use super::REDIS_VERSION;
 use crate::failure::{Failure, Outcome, wrong_number_of_arguments};
 use crate::glob::Glob;
 use crate::keyspace::Keyspace;
@@ -228,105 +225,5 @@ pub fn set(call: &mut SessionCall) -> Outcome {
 pub fn resetstat(call: &mut SessionCall) -> Outcome {
     call.session.keyspace.latencies.clear();
     call.reply.ok();
-    Ok(())
-}
-
-pub fn info(call: &mut SessionCall) -> Outcome {
-    let wanted: Vec<String> = call.args[1..]
-        .iter()
-        .map(|section| String::from_utf8_lossy(section).to_ascii_lowercase())
-        .collect();
-    let is_wanted = |section: &str| {
-        wanted.is_empty()
-            || wanted
-                .iter()
-                .any(|wanted| matches!(wanted.as_str(), "all" | "default" | "everything") || wanted == section)
-    };
-    let mut text = String::new();
-    let mut section = |name: &str, lines: &[(&str, String)]| {
-        if !is_wanted(name) {
-            return;
-        }
-        if !text.is_empty() {
-            text.push_str("\r\n");
-        }
-        let mut title = name.to_owned();
-        title[..1].make_ascii_uppercase();
-        let _ = write!(text, "# {title}\r\n");
-        for (name, value) in lines {
-            let _ = write!(text, "{name}:{value}\r\n");
-        }
-    };
-    let engine = call.session.keyspace.engine().clone();
-    let tracking = &call.session.keyspace.tracking;
-    let (tracking_clients, tracked_keys, tracked_items) = tracking.counts();
-    let memory = engine.participant().store().memory();
-    section(
-        "server",
-        &[
-            ("redis_version", REDIS_VERSION.into()),
-            ("redis_mode", "standalone".into()),
-            ("server_name", "latsdb".into()),
-            ("arch_bits", "64".into()),
-            ("process_id", std::process::id().to_string()),
-            ("uptime_in_seconds", engine.uptime_seconds().to_string()),
-            ("uptime_in_days", (engine.uptime_seconds() / 86_400).to_string()),
-        ],
-    );
-    section(
-        "clients",
-        &[
-            ("connected_clients", call.session.keyspace.clients.count().to_string()),
-            ("tracking_clients", tracking_clients.to_string()),
-            ("blocked_clients", call.session.keyspace.hub.waiting().to_string()),
-        ],
-    );
-    section(
-        "memory",
-        &[
-            ("used_memory", memory.used().to_string()),
-            ("maxmemory", memory.limit().to_string()),
-            ("maxmemory_policy", "noeviction".into()),
-        ],
-    );
-    section(
-        "persistence",
-        &[
-            ("loading", "0".into()),
-            ("aof_enabled", "1".into()),
-            ("rdb_bgsave_in_progress", "0".into()),
-            ("aof_rewrite_in_progress", "0".into()),
-        ],
-    );
-    section(
-        "stats",
-        &[
-            ("tracking_total_keys", tracked_keys.to_string()),
-            ("tracking_total_items", tracked_items.to_string()),
-            ("tracking_total_prefixes", tracking.prefixes_count().to_string()),
-        ],
-    );
-    section(
-        "replication",
-        &[("role", "master".into()), ("connected_slaves", "0".into())],
-    );
-    section("cluster", &[("cluster_enabled", "0".into())]);
-    if is_wanted("keyspace") {
-        let mut lines = Vec::new();
-        for number in 0..crate::tables::DATABASES {
-            if let Some(db) = call.session.keyspace.existing_db(number)? {
-                let keys = db.table(crate::tables::Part::Keys).rows.estimated_rows();
-                if keys > 0 {
-                    lines.push((format!("db{number}"), format!("keys={keys},expires=0,avg_ttl=0")));
-                }
-            }
-        }
-        let lines: Vec<(&str, String)> = lines
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.clone()))
-            .collect();
-        section("keyspace", &lines);
-    }
-    call.reply.verbatim("txt", text.as_bytes());
     Ok(())
 }

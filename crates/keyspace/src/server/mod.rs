@@ -1,12 +1,13 @@
 //! Commands on the connection and the server.
 //!
 //! * this file: the connection, logging in;
-//! * [`acl`], [`client`], [`tracking`], [`describe`] (COMMAND), [`config`] with INFO, [`watching`]: SLOWLOG, LATENCY, MEMORY, DEBUG.
+//! * [`acl`], [`client`], [`tracking`], [`describe`] (COMMAND), [`config`], [`info`], [`watching`]: SLOWLOG, LATENCY, MEMORY, DEBUG.
 
 pub mod acl;
 pub mod client;
 pub mod config;
 pub mod describe;
+pub mod info;
 pub mod swapdb;
 pub mod tracking;
 pub mod watching;
