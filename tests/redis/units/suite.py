@@ -145,10 +145,17 @@ def table(results, server, baseline):
         lines += ["", "## What fails", ""]
         for unit, failures in failing.items():
             lines += [f"### {unit}", ""]
-            lines += [f"* {' / '.join(line[:200] for line in failure.splitlines())}".replace("|", "\\|") for failure in failures[:15]]
+            lines += [f"* {shown(failure)}" for failure in failures[:15]]
             lines += [f"* … and {len(failures) - 15} more"] if len(failures) > 15 else []
             lines.append("")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def shown(failure):
+    """A failure in one line, without what is of this machine, and without what a document would take for a link."""
+    lines = (re.sub(r" ?\(context: .*", "", line)[:200] for line in failure.splitlines())
+    text = re.sub(r"#(\d+)", r"no. \1", " / ".join(lines))
+    return text.replace(str(ROOT), "…").replace("|", "\\|").rstrip()
 
 
 def main():
