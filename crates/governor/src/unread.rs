@@ -58,6 +58,11 @@ pub fn makes_room() -> bool {
     memory::is_all_but_used_up() && !waiting().held.is_empty()
 }
 
+/// Whether anybody waits for his client, and so may have to end.
+pub fn is_any() -> bool {
+    !waiting().held.is_empty()
+}
+
 fn waiting() -> std::sync::MutexGuard<'static, Waiting> {
     WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,7 +11,7 @@ use crate::host::{Host, Interrupt, WaitEnd};
 use crate::nodes::Asked;
 
 /// Twice as long as a client may read nothing of what the node needs, and some time to give it back.
-const ROOM_WITHIN: Duration = Duration::from_secs(3);
+pub(crate) const ROOM_WITHIN: Duration = Duration::from_secs(3);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// Suspends the statement until the future is ready, or somebody interrupts it. The future has to end by itself.
@@ -50,6 +50,16 @@ pub(crate) fn wait_for_room(host: &dyn Host) -> SqlResult<()> {
     };
     host.show_state("");
     waited
+}
+
+/// After a statement has found no room for its rows: whether some may come within a moment, which has passed then.
+pub(crate) fn has_room_again(host: &dyn Host) -> SqlResult<bool> {
+    if !governor::unread::is_any() {
+        return Ok(false);
+    }
+    pause_for(BETWEEN_LOOKS, host)?;
+    wait_for_room(host)?;
+    Ok(true)
 }
 
 /// Suspends the statement for so long.

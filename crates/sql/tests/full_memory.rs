@@ -31,3 +31,25 @@ fn a_small_query_runs_where_the_memory_is_used_up() {
         "800"
     );
 }
+
+#[test]
+fn a_change_runs_again_where_unread_answers_give_back_their_memory() {
+    let mut database = Database::open();
+    let mut client = database.session();
+    client.run("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a LONGBLOB)");
+    let memory = database.engine.participant().store().memory().clone();
+    let mut others = memory.nothing_yet(MemoryUse::Rows);
+    while others.grow(1 << 16).is_ok() {}
+    // Nobody would give anything back.
+    assert_eq!(client.error("INSERT INTO t (a) VALUES (REPEAT('x', 1000000))"), 1114);
+    // Somebody waits for his client, and ends while the INSERT waits.
+    let unread = governor::unread::Unread::begin(1 << 30).expect("much");
+    let reader = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        drop(others);
+        drop(unread);
+    });
+    client.run("INSERT INTO t (a) VALUES (REPEAT('x', 1000000))");
+    assert_eq!(client.run("SELECT COUNT(*), MIN(LENGTH(a)) FROM t")[1], "1 | 1000000");
+    reader.join().expect("the reader ends");
+}

@@ -32,7 +32,7 @@ use crate::result::{BufferedRows, Done, ResultSink, ServerStatus};
 use crate::show::Analysis;
 use crate::statement_class::{ImplicitCommit, InReadOnly, Runner, StatementClass, UnderLockTables, class_of};
 use crate::variables::{self, WriteBarrier};
-use crate::waiting::{pause_for, until};
+use crate::waiting::{ROOM_WITHIN, has_room_again, pause_for, until};
 
 /// How long a lone change is tried while leaders come and go.
 pub(super) const LEADER_PATIENCE: Duration = Duration::from_secs(10);
@@ -379,7 +379,7 @@ impl Session {
         host: &dyn Host,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Answer> {
-        let mut lost_at = None;
+        let (mut lost_at, mut full_at) = (None, None);
         // What it has to wait for shows in its plan. One that was made of an old catalog is made anew.
         let mut is_fresh = false;
         let learns_by_lock = is_change(statement) && self.transaction.has_no_locks();
@@ -471,6 +471,14 @@ impl Session {
                 }
             };
             let now = self.engine.env().clock.monotonic();
+            if runs_again
+                && error.kind() == ErrorKind::RecordFileFull
+                && now.saturating_sub(*full_at.get_or_insert(now)) < ROOM_WITHIN
+                && has_room_again(host)?
+            {
+                // What clients do not read was in its way, and nothing of it was done.
+                continue;
+            }
             let is_patient = now.saturating_sub(*lost_at.get_or_insert(now)) < LEADER_PATIENCE;
             if !(runs_again && is_for_another_leader(&error) && is_patient) {
                 return Err(error);
