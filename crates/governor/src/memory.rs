@@ -156,6 +156,11 @@ pub(crate) fn is_all_but_used_up() -> bool {
     alloc::total().saturating_add(lost()) > limit - limit / LEFT_PART
 }
 
+/// Whether sessions hold an eighth of the limit.
+pub(crate) fn sessions_hold_much() -> bool {
+    held_by_sessions() > NODE_LIMIT.load(Relaxed) as u64 / 8
+}
+
 /// Why a statement has to end that holds so much, when the node needs it.
 pub fn node_is_full(held: u64) -> MemoryStop {
     MemoryStop::Node {

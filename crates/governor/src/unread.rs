@@ -58,9 +58,9 @@ pub fn makes_room() -> bool {
     memory::is_all_but_used_up() && !waiting().held.is_empty()
 }
 
-/// Whether anybody waits for his client, and so may have to end.
-pub fn is_any() -> bool {
-    !waiting().held.is_empty()
+/// Whether somebody may give back memory within a moment: one who waits for his client, or statements that hold much and are about to.
+pub fn may_make_room() -> bool {
+    !waiting().held.is_empty() || memory::sessions_hold_much()
 }
 
 fn waiting() -> std::sync::MutexGuard<'static, Waiting> {

@@ -54,7 +54,7 @@ pub(crate) fn wait_for_room(host: &dyn Host) -> SqlResult<()> {
 
 /// After a statement has found no room for its rows: whether some may come within a moment, which has passed then.
 pub(crate) fn has_room_again(host: &dyn Host) -> SqlResult<bool> {
-    if !governor::unread::is_any() {
+    if !governor::unread::may_make_room() {
         return Ok(false);
     }
     pause_for(BETWEEN_LOOKS, host)?;
