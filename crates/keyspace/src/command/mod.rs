@@ -192,7 +192,26 @@ impl Command {
     pub fn each_key(&self, args: &[&[u8]], mut visit: impl FnMut(usize)) {
         match self.only_key {
             Some(at) if at < args.len() => visit(at),
-            _ => self.keys(args).into_iter().for_each(|(at, _)| visit(at)),
+            _ => self.each_access(args, |at, _| visit(at)),
+        }
+    }
+
+    fn each_access(&self, args: &[&[u8]], mut visit: impl FnMut(usize, Access)) {
+        let target = self.target(args);
+        let mut is_told = target.is_none();
+        for spec in &self.fact.key_specifications {
+            let access = spec.access();
+            for at in spec
+                .range(args)
+                .into_iter()
+                .flat_map(|(range, step)| range.step_by(step))
+            {
+                is_told |= Some(at) == target;
+                visit(at, access);
+            }
+        }
+        if let Some(at) = target.filter(|_| !is_told) {
+            visit(at, Access::Writes);
         }
     }
 
@@ -236,17 +255,7 @@ impl Command {
     /// The arguments that are keys.
     pub fn keys(&self, args: &[&[u8]]) -> Vec<(usize, Access)> {
         let mut keys = Vec::new();
-        for spec in &self.fact.key_specifications {
-            let access = spec.access();
-            if let Some((range, step)) = spec.range(args) {
-                keys.extend(range.step_by(step).map(|at| (at, access)));
-            }
-        }
-        if let Some(at) = self.target(args)
-            && keys.iter().all(|(known, _)| *known != at)
-        {
-            keys.push((at, Access::Writes));
-        }
+        self.each_access(args, |at, access| keys.push((at, access)));
         keys
     }
 }
