@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use catalog::TableDef;
 use serde_json::value::RawValue;
+use sql::plan::text::name as quoted;
 use sql_api::host::Host;
 use types::{SqlError, Value};
 
 use crate::answer::Answer;
-use crate::client::{Client, quoted};
+use crate::client::Client;
 use crate::etag::{self, Condition};
 use crate::json::{self, Given, List, Named, Numbers};
 use crate::key;
@@ -153,7 +154,12 @@ impl Client {
         let condition = key::condition(&target.def)?;
         let text = format!("UPDATE {} SET {} WHERE {condition}", target.name(), settings.join(", "));
         values.extend(target.key.iter().cloned());
-        match self.run(&text, &values, host)?.done.affected_rows {
+        self.change_one(&text, &values, host)
+    }
+
+    /// Runs a change of one row. 404 where there is none.
+    fn change_one(&mut self, text: &str, values: &[Value], host: &dyn Host) -> Result<Changed, Problem> {
+        match self.run(text, values, host)?.done.affected_rows {
             0 => Err(no_row()),
             rows => Ok(Changed {
                 rows,
@@ -171,13 +177,7 @@ impl Client {
     ) -> Result<Changed, Problem> {
         self.check_condition(target, condition, host)?;
         let text = format!("DELETE FROM {} WHERE {}", target.name(), key::condition(&target.def)?);
-        match self.run(&text, &target.key, host)?.done.affected_rows {
-            0 => Err(no_row()),
-            rows => Ok(Changed {
-                rows,
-                ..Changed::default()
-            }),
-        }
+        self.change_one(&text, &target.key, host)
     }
 
     /// Adds rows, those with the same columns by one statement.

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sql::result::{BufferedRows, Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
+use sql::result::{BufferedRows, Done, ResultSink};
 use sql::session::{Fetch, Session};
 use sql_api::host::Host;
 use sql_api::session::{Encryption, SessionAccount, SessionOptions};
-use types::{CollationId, ErrorKind, RowLayout, SqlError, SqlResult, Value};
+use types::{CollationId, ErrorKind, SqlError, SqlResult, Value};
 
 use crate::answer::Answer;
 use crate::problem::Problem;
@@ -51,36 +51,6 @@ pub struct Client {
     savepoints: usize,
     /// A statement of the client's may have left something in the session: variables, a database, temporary tables.
     pub(crate) is_used: bool,
-}
-
-/// What a statement did: rows, or a count.
-#[derive(Default)]
-pub struct Outcome {
-    pub rows: BufferedRows,
-    pub done: Done,
-}
-
-impl ResultSink for Outcome {
-    fn columns(&mut self, shape: &Arc<ResultShape>, status: ServerStatus) -> Result<(), SqlError> {
-        self.rows.columns(shape, status)
-    }
-
-    fn row(&mut self, values: &[Value]) -> Result<(), SqlError> {
-        ResultSink::row(&mut self.rows, values)
-    }
-
-    fn stored_row(&mut self, layout: &RowLayout, row: &[u8], projection: &[usize]) -> Result<(), SqlError> {
-        self.rows.stored_row(layout, row, projection)
-    }
-
-    fn end(&mut self, _end: ResultEnd) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn ok(&mut self, done: Done) -> Result<(), SqlError> {
-        self.done = done;
-        Ok(())
-    }
 }
 
 impl Client {
@@ -237,15 +207,15 @@ impl Client {
     }
 
     /// As [`execute`](Self::execute), with everything that comes of it.
-    pub(crate) fn run(&mut self, text: &str, parameters: &[Value], host: &dyn Host) -> SqlResult<Outcome> {
-        let mut outcome = Outcome::default();
+    pub(crate) fn run(&mut self, text: &str, parameters: &[Value], host: &dyn Host) -> SqlResult<BufferedRows> {
+        let mut outcome = BufferedRows::default();
         self.execute(text, parameters, host, &mut outcome)?;
         Ok(outcome)
     }
 
     /// Runs a statement of the node's own that has no parameters.
     pub(crate) fn command(&mut self, text: &str, host: &dyn Host) -> SqlResult<Done> {
-        let mut outcome = Outcome::default();
+        let mut outcome = BufferedRows::default();
         self.session(host)?.query(text.as_bytes(), host, &mut outcome)?;
         Ok(outcome.done)
     }
@@ -306,8 +276,13 @@ impl Client {
     }
 
     /// Runs a statement of the node's own with all rights, in the client's transaction.
-    pub(crate) fn run_as_server(&mut self, text: &str, parameters: &[Value], host: &dyn Host) -> SqlResult<Outcome> {
-        let mut outcome = Outcome::default();
+    pub(crate) fn run_as_server(
+        &mut self,
+        text: &str,
+        parameters: &[Value],
+        host: &dyn Host,
+    ) -> SqlResult<BufferedRows> {
+        let mut outcome = BufferedRows::default();
         let session = self.session(host)?;
         session.as_server(|session| {
             let prepared = session.prepare(text.as_bytes(), host)?;
@@ -321,10 +296,5 @@ impl Client {
 
 /// Moments are told in UTC, whatever the node's time zone is.
 fn set_up(session: &mut Session, host: &dyn Host) -> SqlResult<()> {
-    session.query(b"SET time_zone = '+00:00'", host, &mut Outcome::default())
-}
-
-/// A name as statements have it.
-pub fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
+    session.query(b"SET time_zone = '+00:00'", host, &mut BufferedRows::default())
 }

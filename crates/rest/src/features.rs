@@ -6,17 +6,18 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use sql::plan::text::name as quoted;
 use sql::session::by_key::FoundRow;
 use sql_api::host::Host;
 use types::{SqlType, ValueRef};
 
 use crate::answer::Answer;
-use crate::client::{Client, quoted};
+use crate::client::Client;
 use crate::json::{self, Given, List, Named, Numbers};
 use crate::key;
 use crate::moment::micros_since_1970;
 use crate::problem::Problem;
-use crate::read::{KEYS_MAX, in_one_snapshot, table_of, text_of};
+use crate::read::{check_keys, in_one_snapshot, table_of, text_of};
 use crate::request::numbers_named;
 use crate::routes::Task;
 use crate::rows::Direct;
@@ -110,14 +111,7 @@ pub fn vectors(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) ->
     let numbers = numbers_named(body.numbers.as_deref())?;
     // A group is looked at also where there are no entities.
     let keys = body.entities.len().max(1).saturating_mul(body.groups.len());
-    if keys > KEYS_MAX {
-        return Err(Problem::new(
-            413,
-            "too-many-keys",
-            "The request asks for too much",
-            format!("{keys} keys; {KEYS_MAX} are read at once"),
-        ));
-    }
+    check_keys(keys)?;
     if body
         .passed
         .as_ref()
@@ -294,7 +288,7 @@ fn read_by_statement(
         quoted(table),
         key::condition(&def)?
     );
-    let rows = client.run(&text, &values, host)?.rows;
+    let rows = client.run(&text, &values, host)?;
     if rows.is_empty() {
         return Ok(None);
     }

@@ -11,7 +11,7 @@ use sql_api::session::SessionOptions;
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use crate::answer::{Answer, Head, JSON, Outlet};
-use crate::client::{Client, Outcome};
+use crate::client::Client;
 use crate::problem::{self, Problem};
 use crate::routes::{Kind, Route, Task};
 
@@ -141,7 +141,7 @@ fn once(client: &mut Client, route: &Route, task: &Task<'_>, row: &Row) -> Resul
 fn first_answer(client: &mut Client, row: &Row, host: &dyn Host) -> Result<Kept, Problem> {
     const SELECT: &str =
         "SELECT request, status, content_type, headers, body FROM latsdb_rest.idempotency WHERE id = ? FOR UPDATE";
-    let found = client.run_as_server(SELECT, &[Value::bytes(&row.key)], host)?.rows;
+    let found = client.run_as_server(SELECT, &[Value::bytes(&row.key)], host)?;
     let is_of = |value: &Value, bytes: &[u8]| matches!(value, Value::Bytes(found) if **found == *bytes);
     let bytes = |value: &Value| value.as_ref().text_bytes().into_owned();
     if found.is_empty() {
@@ -209,7 +209,7 @@ fn make_table(client: &mut Client, host: &dyn Host) -> Result<(), Problem> {
     if !is_there() {
         let mut session = sql::session::Session::new(rest.engine.clone(), SessionOptions::default())?;
         for statement in STATEMENTS {
-            session.query(statement.as_bytes(), host, &mut Outcome::default())?;
+            session.query(statement.as_bytes(), host, &mut sql::result::BufferedRows::default())?;
         }
     }
     rest.idempotency.is_there.store(true, Relaxed);

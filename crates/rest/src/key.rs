@@ -116,6 +116,6 @@ pub fn condition(def: &TableDef) -> Result<String, Problem> {
     let columns = columns_of(def)?;
     let each = columns
         .iter()
-        .map(|(name, _)| format!("{} = ?", crate::client::quoted(name)));
+        .map(|(name, _)| format!("{} = ?", sql::plan::text::name(name)));
     Ok(each.collect::<Vec<_>>().join(" AND "))
 }

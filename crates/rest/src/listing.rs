@@ -6,10 +6,11 @@
 use catalog::{IndexKind, TableDef};
 use http_wire::base64;
 use serde_json::value::RawValue;
+use sql::plan::text::name as quoted;
 use types::{SqlType, TypeKind, Value};
 
 use crate::answer::Answer;
-use crate::client::{Client, quoted};
+use crate::client::Client;
 use crate::json::{self, Given, Numbers};
 use crate::key;
 use crate::problem::Problem;
@@ -91,7 +92,7 @@ pub fn list(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Re
         sorted.join(", "),
         limit + 1
     );
-    let found = client.run(&text, &wanted.values, task.host)?.rows;
+    let found = client.run(&text, &wanted.values, task.host)?;
     let shape = found.shape().cloned();
     let all = shape.as_ref().map_or(&[][..], |shape| &shape.columns);
     let (shown, hidden) = all.split_at(all.len().saturating_sub(order.len()));

@@ -58,19 +58,25 @@ struct Keys {
     ends: Vec<usize>,
 }
 
+/// 413 for more keys than are read at once.
+pub fn check_keys(keys: usize) -> Result<(), Problem> {
+    match keys > KEYS_MAX {
+        true => Err(Problem::new(
+            413,
+            "too-many-keys",
+            "The request asks for too much",
+            format!("{keys} keys; {KEYS_MAX} are read at once"),
+        )),
+        false => Ok(()),
+    }
+}
+
 pub fn many(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Result<(), Problem> {
     let body: Body = task.request.json()?;
     let numbers = numbers_named(body.numbers.as_deref())?;
     // A read without keys looks at its table all the same.
     let keys: usize = body.reads.iter().map(|read| read.keys.len().max(1)).sum();
-    if keys > KEYS_MAX {
-        return Err(Problem::new(
-            413,
-            "too-many-keys",
-            "The request asks for too much",
-            format!("{keys} keys; {KEYS_MAX} are read at once"),
-        ));
-    }
+    check_keys(keys)?;
     for _ in 0..2 {
         if let Some(direct) = look_up(client, &body.reads, task.host)?
             && read_directly(client, &body.reads, &direct, numbers, task.host, answer)?

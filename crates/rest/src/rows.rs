@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use catalog::TableDef;
+use sql::plan::text::name as quoted;
 use sql::session::by_key::{ByKey, FoundRow};
 use sql_api::host::Host;
 use types::{SqlResult, Value};
 
 use crate::answer::Answer;
-use crate::client::{Client, quoted};
+use crate::client::Client;
 use crate::etag;
 use crate::json::{self, Numbers};
 use crate::key;
@@ -122,7 +123,7 @@ impl Client {
             key::condition(def)?,
             if wanted.for_update { " FOR UPDATE" } else { "" }
         );
-        let found = self.run(&text, key, host)?.rows;
+        let found = self.run(&text, key, host)?;
         if found.is_empty() {
             return Ok(false);
         }

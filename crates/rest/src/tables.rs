@@ -15,7 +15,7 @@ pub fn list(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Re
         FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys', 'latsdb_rest') \
         ORDER BY TABLE_SCHEMA, TABLE_NAME";
     task.request.knows_only(&[])?;
-    let found = client.run(SELECT, &[], task.host)?.rows;
+    let found = client.run(SELECT, &[], task.host)?;
     answer.body.extend_from_slice(b"{\"tables\":[");
     for at in 0..found.len() {
         if at > 0 {

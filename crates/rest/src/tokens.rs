@@ -282,7 +282,12 @@ fn set_attribute(
         text(&attribute.to_string())
     );
     let session = client.session(task.host)?;
-    session
-        .as_server(|session| session.query(statement.as_bytes(), task.host, &mut crate::client::Outcome::default()))?;
+    session.as_server(|session| {
+        session.query(
+            statement.as_bytes(),
+            task.host,
+            &mut sql::result::BufferedRows::default(),
+        )
+    })?;
     Ok(())
 }

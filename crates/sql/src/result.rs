@@ -6,11 +6,13 @@ use types::{RowLayout, SqlError, Value};
 
 pub use sql_api::result::*;
 
-/// A sink that keeps all rows: behind a cursor.
+/// A sink that keeps all rows, or what is told in their place.
 #[derive(Debug, Default)]
 pub struct BufferedRows {
     shape: Option<Arc<ResultShape>>,
     rows: Vec<Box<[Value]>>,
+    /// Of a statement without rows.
+    pub done: Done,
 }
 
 impl BufferedRows {
@@ -56,7 +58,8 @@ impl ResultSink for BufferedRows {
         Ok(())
     }
 
-    fn ok(&mut self, _done: Done) -> Result<(), SqlError> {
+    fn ok(&mut self, done: Done) -> Result<(), SqlError> {
+        self.done = done;
         Ok(())
     }
 }

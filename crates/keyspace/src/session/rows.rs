@@ -15,13 +15,14 @@ use std::sync::Arc;
 
 use catalog::TableDef;
 use redis_wire::Reply;
-use sql::result::{BufferedRows, Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
+use sql::plan::text::name as quoted;
+use sql::result::BufferedRows;
 use sql::session::{Fetch, Session as SqlSession, SessionOptions};
 use sql_api::host::Host;
 use sql_api::session::SessionAccount;
-use types::{CollationId, ErrorKind, RowLayout, SqlError, SqlResult, Value, ValueRef};
+use types::{CollationId, ErrorKind, SqlError, SqlResult, Value, ValueRef};
 
-use super::{Session, TRIES};
+use super::Session;
 use crate::command::Command;
 use crate::failure::{Failure, Outcome, wrong_number_of_arguments};
 use crate::keyspace::Keyspace;
@@ -88,10 +89,6 @@ impl<'n> RowName<'n> {
     }
 }
 
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
 /// A column's name and its text; none is NULL.
 type Field = (String, Option<Vec<u8>>);
 
@@ -111,33 +108,6 @@ pub(crate) fn refused_in_transaction() -> Failure {
     Failure::reply("ERR rows of tables are not taken in MULTI and in scripts")
 }
 
-/// Who changes rows, and how many they were.
-#[derive(Default)]
-struct Changed(u64);
-
-impl ResultSink for Changed {
-    fn columns(&mut self, _shape: &Arc<ResultShape>, _status: ServerStatus) -> SqlResult<()> {
-        Ok(())
-    }
-
-    fn row(&mut self, _values: &[Value]) -> SqlResult<()> {
-        Ok(())
-    }
-
-    fn stored_row(&mut self, _layout: &RowLayout, _row: &[u8], _projection: &[usize]) -> SqlResult<()> {
-        Ok(())
-    }
-
-    fn end(&mut self, _end: ResultEnd) -> SqlResult<()> {
-        Ok(())
-    }
-
-    fn ok(&mut self, done: Done) -> SqlResult<()> {
-        self.0 = done.affected_rows;
-        Ok(())
-    }
-}
-
 /// SQL's side of a client.
 pub(crate) struct Rows {
     account: SessionAccount,
@@ -145,18 +115,22 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    fn execute(&mut self, text: &str, values: &[Value], host: &dyn Host, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    fn execute(&mut self, text: &str, values: &[Value], host: &dyn Host, sink: &mut BufferedRows) -> SqlResult<()> {
         let id = self.session.prepare(text.as_bytes(), host)?.id;
         let done = self.session.execute(id, values, Fetch::All, host, sink);
         self.session.close_statement(id);
         done
     }
 
+    fn command(&mut self, text: &str, host: &dyn Host) -> SqlResult<()> {
+        self.session.query(text.as_bytes(), host, &mut BufferedRows::default())
+    }
+
     /// Changes rows; how many, by the condition.
     fn change(&mut self, text: &str, values: &[Value], host: &dyn Host) -> SqlResult<u64> {
-        let mut changed = Changed::default();
-        self.execute(text, values, host, &mut changed)?;
-        Ok(changed.0)
+        let mut answer = BufferedRows::default();
+        self.execute(text, values, host, &mut answer)?;
+        Ok(answer.done.affected_rows)
     }
 
     /// Columns of a row, all or those that are named; `None`: there is no such row.
@@ -237,9 +211,9 @@ impl Rows {
         }
     }
 
-    fn remove(&mut self, row: &RowName<'_>, host: &dyn Host) -> Outcome<bool> {
+    fn remove_one(&mut self, row: &RowName<'_>, host: &dyn Host) -> Outcome<u64> {
         let text = format!("DELETE FROM {} WHERE {}", row.place(), row.condition()?);
-        Ok(self.change(&text, &row.key_values().collect::<Vec<_>>(), host)? > 0)
+        Ok(self.change(&text, &row.key_values().collect::<Vec<_>>(), host)?)
     }
 }
 
@@ -250,7 +224,8 @@ impl Session {
             .account
             .clone()
             .ok_or_else(|| Failure::reply("NOAUTH Authentication required."))?;
-        if self.rows.as_ref().is_some_and(|rows| rows.account != account) {
+        let is_his = |rows: &Rows| rows.account == account;
+        if !self.rows.as_ref().is_some_and(is_his) {
             self.rows = None;
         }
         if self.rows.is_none() {
@@ -268,10 +243,10 @@ impl Session {
                 found_rows: true,
                 ..SessionOptions::default()
             };
-            let mut session = SqlSession::new(self.keyspace.engine().clone(), options)?;
-            session.query(b"SET time_zone = '+00:00'", host, &mut Changed::default())?;
-            let session = Box::new(session);
-            self.rows = Some(Rows { account, session });
+            let session = Box::new(SqlSession::new(self.keyspace.engine().clone(), options)?);
+            let mut rows = Rows { account, session };
+            rows.command("SET time_zone = '+00:00'", host)?;
+            self.rows = Some(rows);
         }
         Ok(self.rows.as_mut().expect("opened above"))
     }
@@ -284,18 +259,10 @@ impl Session {
         host: &dyn Host,
         reply: &mut Reply,
     ) -> Outcome {
-        let begin = reply.bytes.len();
-        let mut tries = 0;
-        loop {
-            self.begin_statement();
-            match self.try_on_rows(command, args, host, reply) {
-                Err(Failure::Again(_)) if tries < TRIES => {
-                    reply.bytes.truncate(begin);
-                    tries += 1;
-                }
-                done => return done,
-            }
-        }
+        self.in_transaction(host, reply, &mut |session, reply| {
+            session.try_on_rows(command, args, host, reply)?;
+            Ok(Vec::new())
+        })
     }
 
     fn try_on_rows(
@@ -371,9 +338,9 @@ impl Session {
             "del" | "unlink" => {
                 let mut removed = 0;
                 for row in &named {
-                    removed += i64::from(rows.remove(row, host)?);
+                    removed += rows.remove_one(row, host)?;
                 }
-                reply.integer(removed);
+                reply.integer(removed as i64);
             }
             "exists" => {
                 let mut found = 0;

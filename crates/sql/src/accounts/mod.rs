@@ -28,6 +28,7 @@ use parser::ast::{self, Account, AuthFactor, AuthSecret, Statement, UserAction};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use crate::host::Host;
+use crate::plan::text;
 use crate::result::{ResultSink, ServerStatus};
 use crate::session::{Answer, Session, SessionAccount};
 use crate::statement_class::needs::changes_only_passwords;
@@ -385,8 +386,7 @@ fn granted(role: &AccountName) -> catalog::GrantedRole {
 
 /// `` `user`@`host` ``
 fn identifier(name: &AccountName) -> String {
-    let quoted = |text: &str| format!("`{}`", text.replace('`', "``"));
-    format!("{}@{}", quoted(&name.0), quoted(&name.1))
+    format!("{}@{}", text::name(&name.0), text::name(&name.1))
 }
 
 /// Names separated by commas.

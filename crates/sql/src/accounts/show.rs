@@ -7,6 +7,7 @@ use types::{ErrorKind, SqlError, SqlResult, Value};
 use super::grants::Level;
 use super::rights::{AccountName, all_roles};
 use super::{identifier, list_of, options, roles};
+use crate::plan::text::name as backquoted;
 use crate::result::{ResultSink, ServerStatus};
 use crate::session::{Answer, Session};
 
@@ -258,8 +259,4 @@ fn names_or_usage(privileges: Privileges) -> String {
         true => "USAGE".to_owned(),
         false => privileges.names().collect::<Vec<_>>().join(", "),
     }
-}
-
-fn backquoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }

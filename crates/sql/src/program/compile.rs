@@ -17,6 +17,7 @@ use super::code::{
 use crate::ddl::column_type;
 use crate::ddl::programs::kind_of;
 use crate::expr::sql_mode::SqlMode;
+use crate::plan::text::name as quoted;
 use crate::plan_cache::PlanText;
 use crate::statement_class::{InPrograms, in_programs};
 use crate::variables;
@@ -37,10 +38,6 @@ pub fn source(def: &RoutineDef) -> String {
         def.parameters,
         def.body
     )
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 /// Reads and compiles a routine.
