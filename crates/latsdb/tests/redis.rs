@@ -313,6 +313,21 @@ fn rows_of_tables_are_hashes() {
         "ERR the primary key of the table has another number of columns"
     );
     assert_eq!(redis.ask("DEL shop.customer:7 shop.line:1,x shop.line:1,x"), "2");
+    // All of them or none: a row that another table refers to stays, and so does the one before it.
+    for statement in [
+        "CREATE TABLE shop.bill (id INT PRIMARY KEY, customer INT, FOREIGN KEY (customer) REFERENCES shop.customer (id))",
+        "INSERT INTO shop.bill VALUES (1, 42)",
+        "INSERT INTO shop.customer (id, name) VALUES (1, 'Ida')",
+    ] {
+        rows(&mut sql, statement);
+    }
+    assert!(
+        redis
+            .ask("DEL shop.customer:1 shop.customer:42")
+            .starts_with("ERR Cannot delete or update a parent row")
+    );
+    assert_eq!(redis.ask("EXISTS shop.customer:1 shop.customer:42"), "2");
+    assert_eq!(redis.ask("DEL shop.customer:1 shop.bill:1"), "2");
     // What is no row.
     assert_eq!(
         redis.ask("SET shop.customer:42 x"),

@@ -211,6 +211,19 @@ impl Rows {
         }
     }
 
+    /// Deletes rows, all of them or none; how many there were.
+    fn remove(&mut self, rows: &[RowName<'_>], host: &dyn Host) -> Outcome<u64> {
+        if let [row] = rows {
+            return self.remove_one(row, host);
+        }
+        self.command("START TRANSACTION", host)?;
+        let done = rows
+            .iter()
+            .try_fold(0, |removed, row| Ok(removed + self.remove_one(row, host)?));
+        self.command(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }, host)?;
+        done
+    }
+
     fn remove_one(&mut self, row: &RowName<'_>, host: &dyn Host) -> Outcome<u64> {
         let text = format!("DELETE FROM {} WHERE {}", row.place(), row.condition()?);
         Ok(self.change(&text, &row.key_values().collect::<Vec<_>>(), host)?)
@@ -224,7 +237,8 @@ impl Session {
             .account
             .clone()
             .ok_or_else(|| Failure::reply("NOAUTH Authentication required."))?;
-        let is_his = |rows: &Rows| rows.account == account;
+        // One that could not roll back is given up.
+        let is_his = |rows: &Rows| rows.account == account && !rows.session.in_transaction();
         if !self.rows.as_ref().is_some_and(is_his) {
             self.rows = None;
         }
@@ -336,10 +350,7 @@ impl Session {
                 }
             }
             "del" | "unlink" => {
-                let mut removed = 0;
-                for row in &named {
-                    removed += rows.remove_one(row, host)?;
-                }
+                let removed = rows.remove(&named, host)?;
                 reply.integer(removed as i64);
             }
             "exists" => {
