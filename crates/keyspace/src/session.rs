@@ -664,9 +664,7 @@ pub(crate) fn written_keys<'a>(command: &Command, args: &[&'a [u8]]) -> Vec<&'a 
         return Vec::new();
     }
     // Of a command that writes, what it reads must not change meanwhile either.
-    let mut keys = Vec::new();
-    command.each_key(args, |at| keys.push(args[at]));
-    keys
+    command.keys_in(args)
 }
 
 /// Runs a command in a transaction that goes on after it. Its failure undoes what it did, and is its answer.

@@ -192,26 +192,32 @@ impl Command {
     pub fn each_key(&self, args: &[&[u8]], mut visit: impl FnMut(usize)) {
         match self.only_key {
             Some(at) if at < args.len() => visit(at),
-            _ => self.each_access(args, |at, _| visit(at)),
+            _ => self.each_specified(args, |at, _| visit(at)),
         }
     }
 
-    fn each_access(&self, args: &[&[u8]], mut visit: impl FnMut(usize, Access)) {
+    /// The arguments that are keys.
+    pub fn keys_in<'a>(&self, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
+        let mut keys = Vec::new();
+        self.each_key(args, |at| keys.push(args[at]));
+        keys
+    }
+
+    /// Shows the positions of keys with what the facts say of them: nothing of where a command stores that they do not know.
+    fn each_specified<'s>(&'s self, args: &[&[u8]], mut visit: impl FnMut(usize, Option<&'s KeySpec>)) {
         let target = self.target(args);
         let mut is_told = target.is_none();
         for spec in &self.fact.key_specifications {
-            let access = spec.access();
-            for at in spec
-                .range(args)
-                .into_iter()
-                .flat_map(|(range, step)| range.step_by(step))
-            {
+            let Some((range, step)) = spec.range(args) else {
+                continue;
+            };
+            for at in range.step_by(step) {
                 is_told |= Some(at) == target;
-                visit(at, access);
+                visit(at, Some(spec));
             }
         }
         if let Some(at) = target.filter(|_| !is_told) {
-            visit(at, Access::Writes);
+            visit(at, None);
         }
     }
 
@@ -219,26 +225,22 @@ impl Command {
     pub fn flagged_keys(&self, args: &[&[u8]]) -> Vec<(usize, Vec<&str>)> {
         let has = |word: &str| args.iter().skip(3).any(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
         let mut keys = Vec::new();
-        for spec in &self.fact.key_specifications {
-            // Where it depends on the arguments.
-            let flags = match self.fact.name.as_str() {
-                "set" if !has("GET") => vec!["OW", "update"],
-                "set" => vec!["RW", "access", "update"],
-                "bitfield" if !has("SET") && !has("INCRBY") && !args[2..].first().is_some_and(|arg| is_change(arg)) => {
+        self.each_specified(args, |at, spec| {
+            let flags = match (self.fact.name.as_str(), spec) {
+                (_, None) => vec!["OW", "update"],
+                // Where it depends on the arguments.
+                ("set", _) if !has("GET") => vec!["OW", "update"],
+                ("set", _) => vec!["RW", "access", "update"],
+                ("bitfield", _)
+                    if !has("SET") && !has("INCRBY") && !args[2..].first().is_some_and(|arg| is_change(arg)) =>
+                {
                     vec!["RO", "access"]
                 }
-                "bitfield" => vec!["RW", "access", "update"],
-                _ => spec.flags.iter().map(String::as_str).collect(),
+                ("bitfield", _) => vec!["RW", "access", "update"],
+                (_, Some(spec)) => spec.flags.iter().map(String::as_str).collect(),
             };
-            if let Some((range, step)) = spec.range(args) {
-                keys.extend(range.step_by(step).map(|at| (at, flags.clone())));
-            }
-        }
-        if let Some(at) = self.target(args)
-            && keys.iter().all(|(known, _)| *known != at)
-        {
-            keys.push((at, vec!["OW", "update"]));
-        }
+            keys.push((at, flags));
+        });
         keys
     }
 
@@ -252,10 +254,12 @@ impl Command {
         }
     }
 
-    /// The arguments that are keys.
+    /// The positions of the arguments that are keys, and what becomes of these.
     pub fn keys(&self, args: &[&[u8]]) -> Vec<(usize, Access)> {
         let mut keys = Vec::new();
-        self.each_access(args, |at, access| keys.push((at, access)));
+        self.each_specified(args, |at, spec| {
+            keys.push((at, spec.map_or(Access::Writes, KeySpec::access)))
+        });
         keys
     }
 }

@@ -51,7 +51,7 @@ impl Session {
     #[inline]
     pub(crate) fn note_reads(&self, db: u32, command: &Command, args: &[&[u8]]) {
         if self.tracks.mode.is_some() && self.notes(command) {
-            let keys = keys_of(command, args);
+            let keys = command.keys_in(args);
             self.keyspace.tracking.note(self.id, db, keys.into_iter());
         }
     }
@@ -61,7 +61,7 @@ impl Session {
         if self.tracks.mode.is_none() || !self.notes(command) {
             return;
         }
-        let keys = keys_of(command, args);
+        let keys = command.keys_in(args);
         let tracking = &self.keyspace.tracking;
         tracking.note(self.id, db.number, keys.iter().copied());
         for key in keys {
@@ -82,10 +82,4 @@ impl Session {
         self.tracks = Tracks::default();
         self.keyspace.tracking.end(self.id);
     }
-}
-
-fn keys_of<'a>(command: &Command, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
-    let mut keys = Vec::new();
-    command.each_key(args, |at| keys.push(args[at]));
-    keys
 }
