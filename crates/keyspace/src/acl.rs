@@ -2,7 +2,8 @@
 //!
 //! The accounts are those of SQL. What one may do with keys follows from its privileges on the tables that they are in: SELECT for commands
 //! that read; SELECT, INSERT, UPDATE and DELETE for those that write. All other commands are everybody's who has logged in, but for those
-//! that show what others do: they need PROCESS.
+//! that show what others do: they need PROCESS; and those that hold up others or change what holds for all: they need SUPER or
+//! CONNECTION_ADMIN. Clients of one's own account are no others.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,6 +29,8 @@ pub struct Rights {
     pub writes: bool,
     /// Whether it may see what others do.
     pub watches: bool,
+    /// Whether it may end and hold up others, and change what holds for all.
+    pub administers: bool,
 }
 
 impl Rights {
@@ -35,6 +38,7 @@ impl Rights {
         reads: true,
         writes: true,
         watches: true,
+        administers: true,
     };
 
     pub fn of(engine: &Engine, account: &SessionAccount, db: u32) -> Rights {
@@ -46,6 +50,7 @@ impl Rights {
             reads: held.contains(Privileges::SELECT),
             writes: held.contains(WRITING),
             watches: engine.may_see_server(user, host),
+            administers: engine.may_administer_connections(user, host),
         }
     }
 
@@ -53,6 +58,7 @@ impl Rights {
         (self.writes || !command.flags.writes)
             && (self.reads || !command.flags.reads)
             && (self.watches || !command.flags.watches)
+            && (self.administers || !command.flags.administers)
     }
 }
 

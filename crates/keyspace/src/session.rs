@@ -298,7 +298,7 @@ impl Session {
         // The rights on rows of tables are those of SQL.
         let is_on_rows = matches!(meant.handler, Handler::Data(_)) && rows::names_rows(meant, args, &self.keyspace);
         if !is_on_rows {
-            self.check_rights(meant, self.context())?;
+            self.check_rights(meant, args, self.context())?;
         }
         self.check_monitoring(meant)?;
         Ok((meant, is_on_rows))

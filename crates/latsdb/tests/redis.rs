@@ -489,6 +489,63 @@ fn accounts_are_those_of_sql() {
     assert_eq!(client.ask("SET k w"), "OK");
     assert_eq!(client.ask("AUTH reader secret"), "OK");
     assert!(client.ask("SET k w").starts_with("NOPERM"));
+    // What reaches further than the account's own database and clients is refused.
+    rows(&mut sql, "CREATE USER writer@localhost IDENTIFIED BY 'secret'");
+    rows(
+        &mut sql,
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON redis.db0 TO writer@localhost",
+    );
+    root.ask("SELECT 1");
+    root.ask("SET there v");
+    let mut writer = Redis::connect(&node);
+    assert_eq!(writer.ask("AUTH writer secret"), "OK");
+    assert_eq!(writer.ask("SET k x"), "OK");
+    for line in [
+        "FLUSHALL",
+        "COPY k k2 DB 1",
+        "COPY k there REPLACE DB 1",
+        "MOVE k 1",
+        "SWAPDB 0 1",
+        "SELECT 1\nGET there",
+        "SELECT 1\nDEL there",
+        "SELECT 0\nCLIENT PAUSE 1000",
+        "CLIENT UNPAUSE",
+        "CONFIG SET slowlog-max-len 1",
+        "CONFIG RESETSTAT",
+        "SLOWLOG GET",
+        "SLOWLOG RESET",
+        "CLIENT TRACKING ON BCAST",
+        "MONITOR",
+    ] {
+        let answer = line.split('\n').map(|line| writer.ask(line)).last();
+        assert!(
+            answer.is_some_and(|answer| answer.starts_with("NOPERM User writer")),
+            "{line}"
+        );
+    }
+    writer.send(&["EVAL", "return redis.call('COPY', 'k', 'k3', 'DB', '1')", "0"]);
+    assert!(writer.reply().contains("NOPERM"));
+    for (asked, answer) in [
+        ("'copy'", "1"),
+        ("'move', 'k'", "1"),
+        ("'copy', 'k', 'k2', 'DB', '1'", "nil"),
+        ("'flushall'", "nil"),
+    ] {
+        writer.send(&["EVAL", &format!("return redis.acl_check_cmd({asked})"), "0"]);
+        assert_eq!(writer.reply(), answer, "{asked}");
+    }
+    assert_eq!(writer.ask("COPY k k2 DB 0"), "1");
+    let id = root.ask("CLIENT ID");
+    assert!(!writer.ask("CLIENT LIST").contains("user=root"));
+    assert!(writer.ask("CLIENT LIST").contains("user=writer"));
+    assert_eq!(writer.ask(&format!("CLIENT KILL ID {id}")), "0");
+    assert_eq!(writer.ask(&format!("CLIENT UNBLOCK {id}")), "0");
+    assert_eq!(root.ask("GET there"), "v");
+    assert!(root.ask("CLIENT LIST").contains("user=writer"));
+    assert_eq!(root.ask("CONFIG RESETSTAT"), "OK");
+    assert_eq!(root.ask("COPY there there2 DB 2"), "1");
+    assert_eq!(root.ask("FLUSHALL"), "OK");
+    assert_eq!(writer.ask("EXISTS k k2"), "0");
     // They are in the process list.
     let shown = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'reader'";
     assert_eq!(rows(&mut sql, shown), ["1"]);

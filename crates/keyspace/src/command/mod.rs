@@ -101,6 +101,21 @@ const QUICK: &[&str] = &[
     "zrem",
 ];
 
+/// Commands that show what others do.
+const WATCHING: &[&str] = &["acl|log", "monitor", "slowlog|get"];
+
+/// Commands that hold up others, or change what holds for all.
+const ADMINISTERING: &[&str] = &[
+    "client|pause",
+    "client|unpause",
+    "config|resetstat",
+    "config|rewrite",
+    "config|set",
+    "latency|reset",
+    "memory|purge",
+    "slowlog|reset",
+];
+
 /// What decides how a command is run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Flags {
@@ -112,6 +127,10 @@ pub struct Flags {
     pub without_login: bool,
     /// It shows what others do.
     pub watches: bool,
+    /// It holds up others, or changes what holds for all.
+    pub administers: bool,
+    /// It changes other databases than the one that is selected, or shows them.
+    pub reaches_further: bool,
     /// It is not shown to those who monitor.
     pub is_hidden: bool,
 }
@@ -126,7 +145,12 @@ impl Flags {
             not_in_scripts: has("noscript"),
             not_in_multi: has("no_multi"),
             without_login: has("no_auth"),
-            watches: matches!(fact.name.as_str(), "monitor" | "acl|log"),
+            watches: WATCHING.contains(&fact.name.as_str()),
+            administers: ADMINISTERING.contains(&fact.name.as_str()),
+            reaches_further: matches!(
+                fact.name.as_str(),
+                "client|tracking" | "copy" | "flushall" | "move" | "swapdb"
+            ),
             is_hidden: has("admin"),
         }
     }

@@ -143,7 +143,7 @@ impl Callee for Runner<'_, '_> {
                 {
                     None => Err(raise(frame, "Invalid command passed to redis.acl_check_cmd()")),
                     Some(command) => {
-                        frame.push_boolean(self.session.has_rights(command));
+                        frame.push_boolean(self.session.has_rights(command, &args));
                         Ok(1)
                     }
                 }
@@ -258,7 +258,7 @@ impl Runner<'_, '_> {
         if rows::names_rows(meant, args, &self.session.keyspace) {
             return Err(rows::refused_in_transaction());
         }
-        self.session.check_rights(meant, Context::Script)?;
+        self.session.check_rights(meant, args, Context::Script)?;
         Ok(meant)
     }
 

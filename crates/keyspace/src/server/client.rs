@@ -1,7 +1,9 @@
 //! CLIENT.
 
+use std::sync::Arc;
+
 use crate::call::is_word;
-use crate::clients::Unblock;
+use crate::clients::{Client, Unblock};
 use crate::failure::{Failure, Outcome, not_integer, syntax};
 use crate::session::{ReplyMode, SessionCall};
 
@@ -73,7 +75,8 @@ pub fn info(call: &mut SessionCall) -> Outcome {
 
 pub fn list(call: &mut SessionCall) -> Outcome {
     let clients = call.session.keyspace.clients.all();
-    let mut wanted: Vec<_> = clients.iter().collect();
+    let is_shown = |client: &&Arc<Client>| call.session.reaches(client, |rights| rights.watches);
+    let mut wanted: Vec<_> = clients.iter().filter(is_shown).collect();
     match call.args[2..] {
         [] => {}
         [option, kind] if is_word(option, "TYPE") => {
@@ -107,7 +110,8 @@ fn is_type(kind: &[u8]) -> Outcome<Option<bool>> {
 }
 
 pub fn kill(call: &mut SessionCall) -> Outcome {
-    let clients = call.session.keyspace.clients.all();
+    let mut clients = call.session.keyspace.clients.all();
+    clients.retain(|client| call.session.reaches(client, |rights| rights.administers));
     // The old form: an address alone.
     if let [_, _, address] = *call.args {
         let found = clients.iter().find(|client| client.address.as_bytes() == address);
@@ -174,7 +178,8 @@ pub fn unblock(call: &mut SessionCall) -> Outcome {
     let id = redis_wire::number::parse_i64(call.args[2]).ok_or_else(not_integer)?;
     let found = u64::try_from(id)
         .ok()
-        .and_then(|id| call.session.keyspace.clients.find(id));
+        .and_then(|id| call.session.keyspace.clients.find(id))
+        .filter(|client| call.session.reaches(client, |rights| rights.administers));
     let ended = found.is_some_and(|client| client.unblock(how));
     call.reply.integer(i64::from(ended));
     Ok(())

@@ -4,7 +4,6 @@ use redis_wire::number::parse_i64;
 use sql::result::BufferedRows;
 use sql::session::{Session as SqlSession, SessionOptions};
 
-use crate::acl::Rights;
 use crate::failure::{Failure, Outcome};
 use crate::session::SessionCall;
 use crate::tables::{DATABASE, DATABASES, Part};
@@ -27,15 +26,6 @@ pub fn swapdb(call: &mut SessionCall) -> Outcome {
         ));
     }
     let keyspace = call.session.keyspace.clone();
-    if let Some(account) = &call.session.account {
-        let may_write = |db| Rights::of(keyspace.engine(), account, db).writes;
-        if !may_write(one) || !may_write(other) {
-            let user = call.session.user();
-            return Err(Failure::Reply(
-                format!("NOPERM User {user} has no permissions to run the 'swapdb' command").into(),
-            ));
-        }
-    }
     if one != other {
         keyspace.db(one, call.host)?;
         keyspace.db(other, call.host)?;

@@ -4,13 +4,16 @@ use sql_api::session::SessionAccount;
 
 use super::Session;
 use crate::acl::{Context, Denied, Rights};
+use crate::clients::Client;
 use crate::command::Command;
 use crate::failure::{Failure, Outcome};
+use crate::tables::DATABASES;
+use crate::types::generic::database;
 
 impl Session {
     /// NOPERM where the account may not do that with the keys of the database.
-    pub(crate) fn check_rights(&mut self, command: &Command, context: Context) -> Outcome {
-        match self.has_rights(command) {
+    pub(crate) fn check_rights(&mut self, command: &Command, args: &[&[u8]], context: Context) -> Outcome {
+        match self.has_rights(command, args) {
             true => Ok(()),
             false => {
                 let user = self.user();
@@ -26,12 +29,17 @@ impl Session {
         }
     }
 
-    pub(crate) fn has_rights(&mut self, command: &Command) -> bool {
+    pub(crate) fn has_rights(&mut self, command: &Command, args: &[&[u8]]) -> bool {
+        self.has_rights_here(command) && self.has_rights_further(command, args)
+    }
+
+    /// Beside the database that is selected, none counts.
+    fn has_rights_here(&mut self, command: &Command) -> bool {
         let flags = command.flags;
         let Some(account @ SessionAccount::Account { .. }) = &self.account else {
             return true;
         };
-        if !flags.reads && !flags.writes && !flags.watches {
+        if !flags.reads && !flags.writes && !flags.watches && !flags.administers {
             return true;
         }
         let version = self.keyspace.engine().catalog_version();
@@ -44,6 +52,42 @@ impl Session {
             }
         };
         rights.allow(command)
+    }
+
+    /// Whether the account has its rights in the other databases, too, that a command names, or means.
+    fn has_rights_further(&self, command: &Command, args: &[&[u8]]) -> bool {
+        if !command.flags.reaches_further {
+            return true;
+        }
+        let Some(account @ SessionAccount::Account { .. }) = &self.account else {
+            return true;
+        };
+        let rights = |db: u32| Rights::of(self.keyspace.engine(), account, db);
+        let may_write = |db: u32| rights(db).writes;
+        let exists = |db: &u32| !matches!(self.keyspace.existing_db(*db), Ok(None));
+        let mut existing = (0..DATABASES).filter(exists);
+        // What is no database is the command's own to refuse.
+        let may_write_named = |arg: &&[u8]| database(arg).map_or(true, may_write);
+        match command.name() {
+            "copy" => {
+                let is_option = |two: &&[&[u8]]| two[0].eq_ignore_ascii_case(b"DB");
+                let options = args.get(3..).unwrap_or_default();
+                options.windows(2).filter(is_option).all(|two| may_write_named(&two[1]))
+            }
+            "move" => args.get(2).is_none_or(may_write_named),
+            "swapdb" => args[1..].iter().all(may_write_named),
+            "flushall" => existing.all(may_write),
+            // CLIENT TRACKING in its broadcasting mode tells of keys that the client has not read.
+            _ => !args.iter().any(|arg| arg.eq_ignore_ascii_case(b"BCAST")) || existing.all(|db| rights(db).reads),
+        }
+    }
+
+    /// Whether a client is one of the account's own, or anybody's that it may look at, or end.
+    pub(crate) fn reaches(&self, client: &Client, others: impl FnOnce(Rights) -> bool) -> bool {
+        let Some(account @ SessionAccount::Account { .. }) = &self.account else {
+            return true;
+        };
+        client.user() == self.user() || others(Rights::of(self.keyspace.engine(), account, self.db))
     }
 
     /// The client is somebody else from here on.

@@ -172,11 +172,17 @@ impl Engine {
         }
         let rights = self.rights_after_login(account);
         Ok(Standing {
-            is_administrator: rights.global().contains(Privileges::SUPER)
-                || rights.has(DynamicPrivilege::CONNECTION_ADMIN),
+            is_administrator: administers_connections(&rights),
             user_connections_max: policy.limits.user_connections,
             password_expired,
         })
+    }
+
+    /// Whether the account may end and hold up the connections of others (SUPER, CONNECTION_ADMIN).
+    pub fn may_administer_connections(&self, user: &str, host: &str) -> bool {
+        let catalog = self.catalog();
+        let account = catalog.account(user, host);
+        account.is_some_and(|account| administers_connections(&self.rights_after_login(account)))
     }
 
     /// Whether the account may see what the server does (PROCESS).
@@ -357,6 +363,10 @@ fn denied(client: &Client) -> SqlError {
     let using_password = if client.using_password { "YES" } else { "NO" };
     let arguments: [&dyn Display; 3] = [&client.user, &client.host, &using_password];
     SqlError::new(ErrorKind::AccessDenied, &arguments)
+}
+
+fn administers_connections(rights: &Rights) -> bool {
+    rights.global().contains(Privileges::SUPER) || rights.has(DynamicPrivilege::CONNECTION_ADMIN)
 }
 
 #[cfg(test)]
