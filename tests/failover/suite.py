@@ -311,7 +311,8 @@ class Suite:
                 if line.ended < began - BEFORE:
                     problems.append(f"lost before anything happened: {about}")
             else:
-                problems.append(f"an error that nobody expects: {about}")
+                when = f"from {line.began - began:+.3f} to {line.ended - began:+.3f} s"
+                problems.append(f"an error that nobody expects, {when}, done {sum(there)} times: {about}")
             if self.args.verbose:
                 print(f"      +{line.began - began:.3f} {line.ended - line.began:.3f} s {about}")
         self.figures[fault.name, lines[0].driver] = (gap, kinds["lost"], kinds["1213"])
