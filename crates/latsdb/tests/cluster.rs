@@ -28,6 +28,8 @@ pub struct Cluster {
     speaks: BTreeMap<usize, &'static str>,
     /// The node that is a witness.
     pub witness: Option<usize>,
+    /// Of each node, where clients find it at the same address after each start.
+    mysql: Vec<String>,
     /// Flags of all nodes, beside what makes them a cluster.
     pub more_flags: Vec<&'static str>,
     /// One at a time: three nodes are much for a small machine.
@@ -65,9 +67,22 @@ impl Cluster {
                 .flat_map(|&levels| (1..=3).map(move |node| (node, levels)))
                 .collect(),
             witness: None,
+            mysql: Vec::new(),
             more_flags: Vec::new(),
             _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner),
         }
+    }
+
+    /// As [`start`](Self::start), of nodes whose clients find them at the same addresses after each start.
+    pub fn start_in_place(name: &str) -> Cluster {
+        let mut cluster = Cluster::down(name, None);
+        cluster.mysql = (0..3).map(|_| format!("127.0.0.1:{}", free_port())).collect();
+        for node in 1..=3 {
+            cluster.run(node);
+        }
+        cluster.wait_until_whole();
+        cluster.is_founded = true;
+        cluster
     }
 
     /// From now on the first node is told whom to join, too.
@@ -116,6 +131,9 @@ impl Cluster {
             .collect();
         if node > 1 || self.is_founded {
             flags.extend(["--join".to_owned(), self.peer.join(",")]);
+        }
+        if let Some(address) = self.mysql.get(node - 1) {
+            flags.extend(["--mysql-addr".to_owned(), address.clone()]);
         }
         if self.witness == Some(node) {
             flags.push("--witness".to_owned());

@@ -35,7 +35,13 @@ fn a_removal_that_leaves_no_majority_is_refused() {
 /// It was down when it was let go: its log says that it votes.
 #[test]
 fn a_node_that_was_let_go_while_it_was_down_comes_back_when_it_is_started() {
-    let mut cluster = Cluster::start("operators-let-go");
+    for cluster in [Cluster::start, Cluster::start_in_place] {
+        comes_back(cluster("operators-let-go"));
+    }
+}
+
+/// With the addresses that the log has of it there is nothing to tell the others: it has to find out that they know it no more.
+fn comes_back(mut cluster: Cluster) {
     let leader = cluster.leader();
     let gone = cluster.follower();
     let mut client = cluster.client(leader);

@@ -13,7 +13,7 @@ use super::{Cluster, Presence, Request, Response};
 const EVERY: Duration = Duration::from_millis(100);
 /// So many looks from one question after the others' health to the next.
 const LOOKS_PER_ROUND: u32 = 5;
-/// After so many looks without a leader the others are asked whether they know this node.
+/// After so many looks without a word of a leader the others are asked whether they know this node.
 const LOOKS_ALONE: u32 = 20;
 pub const CALL: Duration = Duration::from_millis(400);
 /// To be taken in takes as long as a checkpoint needs to come over.
@@ -75,10 +75,10 @@ pub async fn keep_up(cluster: Arc<Cluster>) {
         {
             cluster.note_taken_in(applied);
         }
-        // What its log says may be long ago.
+        // What its log says may be long ago: who leads, too.
         looks_alone = match status.leader {
-            Some(_) => 0,
-            None => looks_alone + 1,
+            Some(_) if status.is_in_touch => 0,
+            _ => looks_alone + 1,
         };
         let is_forgotten =
             looks_alone >= LOOKS_ALONE && look.is_multiple_of(LOOKS_PER_ROUND) && cluster.is_forgotten().await;

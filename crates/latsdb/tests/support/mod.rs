@@ -8,9 +8,13 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use mysql_client::{Answer, Client, Login};
+
+/// A node that says nothing for so long does not come up.
+const BANNER_WITHIN: Duration = Duration::from_secs(120);
 
 pub fn latsdb(arguments: &[&str], data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_latsdb"));
@@ -61,6 +65,17 @@ pub struct Running {
     pub http: String,
 }
 
+/// Lines as they come.
+fn lines_of(output: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        let read = BufReader::new(output).lines().map_while(Result::ok);
+        // To its end, so that the node never waits for a reader.
+        read.for_each(|line| drop(sender.send(line)));
+    });
+    lines
+}
+
 impl Running {
     pub fn start(data: &Path) -> Self {
         Self::start_with(data, &[])
@@ -72,7 +87,10 @@ impl Running {
 
     /// With variables of the environment.
     pub fn start_in(data: &Path, flags: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut addresses = vec!["serve", "--mysql-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"];
+        let mut addresses = vec!["serve", "--http-addr", "127.0.0.1:0"];
+        if !flags.contains(&"--mysql-addr") {
+            addresses.extend(["--mysql-addr", "127.0.0.1:0"]);
+        }
         if !flags.contains(&"--witness") {
             addresses.extend(["--redis-addr", "127.0.0.1:0"]);
         }
@@ -81,11 +99,18 @@ impl Running {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut banner = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let banner = lines_of(child.stdout.take().unwrap());
         let mut address = |name: &str| {
-            let line = banner
-                .find(|line| line.trim().starts_with(name))
-                .expect("the banner names its addresses");
+            let line = loop {
+                match banner.recv_timeout(BANNER_WITHIN) {
+                    Ok(line) if line.trim().starts_with(name) => break line,
+                    Ok(_) => {}
+                    Err(why) => {
+                        let _ = child.kill();
+                        panic!("the node says no address of {name}: {why}");
+                    }
+                }
+            };
             line.split_whitespace()
                 .nth(1)
                 .unwrap()
