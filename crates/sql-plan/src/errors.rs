@@ -126,7 +126,8 @@ pub fn no_majority() -> SqlError {
 
 const LOCKS_LOST: &str = "another node has led since the transaction took its locks";
 
-fn locks_lost() -> SqlError {
+/// MySQL's deadlock, of a transaction whose locks went with the lead.
+pub fn locks_lost() -> SqlError {
     let text = SqlError::from(ErrorKind::LockDeadlock);
     SqlError::with_message(ErrorKind::LockDeadlock, format!("{}; {LOCKS_LOST}", text.message()))
 }

@@ -133,7 +133,7 @@ impl Transaction {
     }
 
     /// Whether its locks were taken here, while this node led, which it does no more or anew.
-    fn has_lost_lead(&self) -> bool {
+    pub fn has_lost_lead(&self) -> bool {
         self.guest.is_none()
             && (self.lock_epoch != self.participant.lock_epoch() || self.locks.are_lost())
             && !failpoints::goes_wrong("lead.locks")

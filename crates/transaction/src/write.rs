@@ -302,7 +302,11 @@ impl Transaction {
             return Ok(Unique::Wait(progress));
         }
         if self.get_current(table, key, |_| ()).is_some() {
-            return Err(duplicate(table, IndexId::PRIMARY, key));
+            // One that came after the key was claimed is certain with its lock.
+            return match self.lock_key(table, IndexId::PRIMARY, key)? {
+                Progress::Done => Err(duplicate(table, IndexId::PRIMARY, key)),
+                progress => Ok(Unique::Wait(progress)),
+            };
         }
         // Gone since the snapshot, which still sees it: as much a conflict as changing it.
         self.check_unchanged(table, key)?;
@@ -352,7 +356,10 @@ impl Transaction {
                     return Ok(Unique::Wait(progress));
                 }
                 if let Some(existing) = self.find_unique(table, index.id, new_key, key) {
-                    return Err(duplicate(table, index.id, &existing));
+                    return match self.lock_key(table, index.id, new_key)? {
+                        Progress::Done => Err(duplicate(table, index.id, &existing)),
+                        progress => Ok(Unique::Wait(progress)),
+                    };
                 }
                 if table.expiry().is_some()
                     && let Unique::Wait(progress) = self.claim_from_expired(table, index.id, new_key, key, expired)?

@@ -21,7 +21,7 @@ use super::past;
 use super::run_plan::Failure;
 use super::table_locks::LocksUser;
 use super::transaction::End;
-use crate::errors::{interrupted, is_for_another_leader, no_majority};
+use crate::errors::{interrupted, is_for_another_leader, locks_lost, no_majority};
 use crate::exec::Answer;
 use crate::expr::context::UserVariable;
 use crate::failpoint;
@@ -456,7 +456,8 @@ impl Session {
             if self.variables.settings.insert_id.is_some() && matches!(plan.plan, Plan::Insert(_)) {
                 self.variables.set(variables::find("insert_id")?, "0".into())?;
             }
-            let runs_again = plan.is_change() && !self.transaction.in_transaction() && self.assigns_nothing();
+            let is_change = plan.is_change();
+            let runs_again = is_change && !self.transaction.in_transaction() && self.assigns_nothing();
             super::drop_shared(plan, bytes);
             let error = match outcome {
                 Ok(answer) => match self.transaction.statement_succeeded(host) {
@@ -466,6 +467,10 @@ impl Session {
                 },
                 Err(Failure::SchemaChanged) => continue,
                 Err(Failure::Error(error)) => {
+                    let error = match is_change && self.has_lost_lead(host) {
+                        true => locks_lost(),
+                        false => error,
+                    };
                     self.transaction.statement_failed(&error);
                     error
                 }
@@ -488,6 +493,14 @@ impl Session {
             pause(host)?;
             self.catch_up(host)?;
         }
+    }
+
+    /// Whether a change has met its error in rows that another leader let in meanwhile: an automatic id that this node gave, and has no right
+    /// to give any more, is in one of them, say. Where this node leads for certain, one look at the clock.
+    fn has_lost_lead(&self, host: &dyn Host) -> bool {
+        // Where nobody answers, the error stands.
+        let _ = self.wait_for_newest(host);
+        self.transaction.has_lost_lead()
     }
 
     /// 1290 for a change while the node takes none from this account (`read_only`, `super_read_only`).

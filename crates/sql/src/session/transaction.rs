@@ -172,6 +172,12 @@ impl SessionTransaction {
         }
     }
 
+    /// Whether the open transaction, if there is one, has lost its locks, as this node leads no more.
+    pub fn has_lost_lead(&self) -> bool {
+        let open = self.open.as_ref();
+        open.is_some_and(|open| open.transaction.borrow().has_lost_lead())
+    }
+
     /// Whether the open transaction, if there is one, has locked nothing.
     pub fn has_no_locks(&self) -> bool {
         let open = self.open.as_ref();
