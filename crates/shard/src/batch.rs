@@ -221,6 +221,7 @@ impl fmt::Display for Batch {
 }
 
 /// Stops after the first error.
+#[derive(Clone)]
 pub(crate) struct Pieces<'a> {
     bytes: &'a [u8],
     at: usize,

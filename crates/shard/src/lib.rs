@@ -25,6 +25,7 @@
 //! * `meters`: what all of this took.
 
 mod admission;
+mod ahead;
 mod alone;
 mod api;
 mod arrivals;

@@ -35,6 +35,7 @@ use store::{CheckError, Cursor, KeyRange, Undecided, WriteOp, WriteOps, Writer};
 use tokio::sync::oneshot;
 use types::{IndexId, Timestamp};
 
+use crate::ahead::Ahead;
 use crate::api::Member;
 use crate::batch::{Batch, Origin, Piece};
 use crate::checkpoint::{Cut, Handle, Loaded};
@@ -218,7 +219,9 @@ impl Replicated {
         let base = pieces.moment().base;
         let mut flow = ControlFlow::Continue(());
         self.rows = self.follows_rows().then(Gathered::default);
-        for piece in pieces {
+        let mut ahead = Ahead::of(pieces.clone());
+        for (place, piece) in pieces.enumerate() {
+            ahead.at(place, &self.writer);
             let (origin, piece) = piece.map_err(|error| unreadable(&error))?;
             // Timestamps grow: whatever commits from here on is later, too.
             if self.newest.next().max(base) > latest {

@@ -185,6 +185,15 @@ fn reads(sysbench: &Sysbench, store: &Arc<Store>, table: &Arc<Table>) {
             .expect("there");
     });
     println!("point read at a million rows               {per_op:6.0} ns");
+    let per_op = measure(|n| {
+        let at = n % (keys.len() - 16);
+        if n % 16 == 0 {
+            let next: [&[u8]; 16] = std::array::from_fn(|ahead| keys[at + ahead].as_slice());
+            table.fetch_ahead(&next);
+        }
+        table.get(&keys[at], &snapshot, |row| black_box(row[0])).expect("there");
+    });
+    println!("point read, sixteen loaded together        {per_op:6.0} ns");
     let hot: Vec<_> = (0..1000).map(|_| sysbench.key(1 + random.below(1000))).collect();
     let per_op = measure(|n| {
         table

@@ -366,6 +366,15 @@ impl<'g> Record<'g> {
         prefetch(self.word().load(Ordering::Acquire).cast());
     }
 
+    /// Asks the processor to load the beginning of the newest version's row, too. Of a primary record.
+    #[inline(always)]
+    pub(crate) fn prefetch_row(self) {
+        let version = self.word().load(Ordering::Acquire).cast::<u8>();
+        for line in 0..ROW_LINES {
+            prefetch(version.wrapping_add(line * 64));
+        }
+    }
+
     #[inline]
     fn word(self) -> &'g AtomicPtr<()> {
         // SAFETY: alive for 'g.
@@ -719,6 +728,9 @@ impl<'g> Version<'g> {
         unsafe { &*ptr::addr_of!((*self.header.as_ptr()).next) }
     }
 }
+
+/// Lines of a row that are loaded ahead. The processor goes on by itself where more of them are read.
+const ROW_LINES: usize = 4;
 
 /// Asks the processor to load a cache line.
 #[inline(always)]

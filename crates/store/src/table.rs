@@ -386,6 +386,11 @@ impl Table {
         version.row().map(read)
     }
 
+    /// Has the processor load the rows of these keys, before they are read one by one.
+    pub fn fetch_ahead(&self, keys: &[&[u8]]) {
+        self.primary.fetch_ahead(keys, &epoch::pin());
+    }
+
     /// Whether nobody has changed a row since a snapshot, which so shows the newest rows. Rows that are being applied right now count
     /// as changed.
     pub fn is_unchanged_since(&self, snapshot: Timestamp) -> bool {

@@ -7,7 +7,7 @@ use crate::call::{Call, is_word};
 use crate::expiry::{self, Unit};
 use crate::failure::{Failure, Outcome, not_integer, syntax, wrong_type};
 use crate::head::{HeadRef, Kind};
-use crate::work::Class;
+use crate::work::{Class, KEYS_AHEAD};
 
 /// The longest string (`proto-max-bulk-len`).
 pub const STRING_MAX: usize = 512 << 20;
@@ -229,8 +229,12 @@ pub fn getex(call: &mut Call) -> Outcome {
 
 pub fn mget(call: &mut Call) -> Outcome {
     call.reply.array(call.args.len() - 1);
-    for &key in &call.args[1..] {
+    for (at, &key) in call.args[1..].iter().enumerate() {
         governor::tick()?;
+        if at % KEYS_AHEAD == 0 {
+            let next = call.args[1 + at..].iter().take(KEYS_AHEAD);
+            call.work.fetch_ahead(&call.db, &next.copied().collect::<Vec<_>>());
+        }
         let reply = &mut *call.reply;
         let found = call.work.read(&call.db, key, |head| {
             let is_string = head.kind == Kind::String;

@@ -206,6 +206,11 @@ impl Session {
 pub struct Moment(Transaction);
 
 impl Moment {
+    /// Has the processor load the rows of these keys, before [`get`](Self::get) shows them one by one.
+    pub fn fetch_ahead(&self, by_key: &ByKey, keys: &[&[u8]]) {
+        by_key.table.rows.fetch_ahead(keys);
+    }
+
     /// Shows the row of a key.
     #[inline]
     pub fn get<R>(&self, by_key: &ByKey, key: &[u8], show: impl FnOnce(FoundRow<'_>) -> R) -> Option<R> {

@@ -48,6 +48,9 @@ pub(crate) enum TreeKind {
     Secondary,
 }
 
+/// Keys whose ways down go side by side: about as many lines of memory as a core waits for at once.
+const SIDE_BY_SIDE: usize = 16;
+
 /// A published tree.
 pub(crate) struct Tree {
     root: AtomicPtr<()>,
@@ -81,6 +84,27 @@ impl Tree {
     #[inline]
     pub(crate) fn find<'g>(&self, key: &[u8], guard: &'g Guard) -> Option<Record<'g>> {
         find(self.root(guard)?, key)
+    }
+
+    /// Has the processor load what reads of these keys will touch. Of one key after the other each level would be waited for by itself; here all
+    /// go down together, and their waits overlap. Of a primary tree.
+    pub(crate) fn fetch_ahead(&self, keys: &[&[u8]], guard: &Guard) {
+        let Some(root) = self.root(guard) else { return };
+        for keys in keys.chunks(SIDE_BY_SIDE) {
+            let mut nodes = [root; SIDE_BY_SIDE];
+            let mut records = [None; SIDE_BY_SIDE];
+            // All leaves are on one level.
+            while !nodes[0].is_leaf() {
+                for (node, key) in nodes.iter_mut().zip(keys) {
+                    *node = node.child(node.route(key));
+                    node.prefetch();
+                }
+            }
+            for ((record, node), key) in records.iter_mut().zip(nodes).zip(keys) {
+                *record = node.candidate(key).inspect(|record| record.prefetch());
+            }
+            records.iter().flatten().for_each(|record| record.prefetch_row());
+        }
     }
 
     /// How many entries the tree has, dead ones included.

@@ -335,6 +335,14 @@ impl<'g> Node<'g> {
         (low, false)
     }
 
+    /// Of a leaf: the record that has `key`, most likely: nothing but the node is looked at.
+    #[inline]
+    pub(super) fn candidate(self, key: &[u8]) -> Option<Record<'g>> {
+        let prefix = prefix_of(after(key, self.skip()));
+        let at = below(self.prefixes(), prefix);
+        (self.prefixes().get(at) == Some(&prefix)).then(|| self.record(at))
+    }
+
     /// Of an inner node: the child that has `key`, if any.
     #[inline]
     pub(super) fn route(self, key: &[u8]) -> usize {

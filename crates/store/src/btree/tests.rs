@@ -66,6 +66,10 @@ impl Tested {
             assert_eq!(tree.nth(position as u64, &guard).unwrap().key(), key);
         }
         assert!(tree.nth(self.model.len() as u64, &guard).is_none());
+        // Keys that are there and keys that are not, more of them than go side by side.
+        let mut keys: Vec<&[u8]> = self.model.iter().map(Vec::as_slice).collect();
+        keys.extend([&b""[..], b"no such key", &[0xFF; 40]]);
+        tree.fetch_ahead(&keys, &guard);
         for range in ranges {
             for direction in [Direction::Forward, Direction::Backward] {
                 let mut found = Vec::new();

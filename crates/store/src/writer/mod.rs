@@ -186,6 +186,21 @@ impl Writer {
         Ok(())
     }
 
+    /// Has the processor load what these keys are found by, before they are changed one by one.
+    pub fn fetch_ahead(&self, mut keys: Vec<(TableId, &[u8])>) {
+        keys.sort_by_key(|(table, _)| *table);
+        let mut of_table = Vec::with_capacity(keys.len());
+        for keys in keys.chunk_by(|(one, _), (other, _)| one == other) {
+            if keys.len() > 1
+                && let Some(writer) = self.tables.get(&keys[0].0)
+            {
+                of_table.clear();
+                of_table.extend(keys.iter().map(|(_, key)| *key));
+                writer.table().fetch_ahead(&of_table);
+            }
+        }
+    }
+
     fn publish_trees(&mut self) {
         for id in self.changed.drain(..) {
             if let Some(table) = self.tables.get_mut(&id) {
