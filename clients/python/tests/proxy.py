@@ -53,7 +53,8 @@ class Proxy:
         with contextlib.suppress(OSError):
             while piece := source.recv(1 << 16):
                 if is_request:
-                    self.requests += 1
+                    # A head and its body may come one after the other.
+                    self.requests += piece.startswith((b"GET ", b"POST ", b"PUT ", b"PATCH ", b"DELETE "))
                 elif self.swallow > 0:
                     self.swallow -= 1
                     continue

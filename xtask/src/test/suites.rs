@@ -444,6 +444,22 @@ pub const SUITES: &[Suite] = &[
         },
     },
     Suite {
+        name: "feast",
+        about: "LatsDB as the online store of the real Feast: apply, materialize, get_online_features, time to live, teardown",
+        needs: &["python3"],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(5),
+        command: |context| {
+            with_node(
+                tools::python_of_feast(context)?,
+                context,
+                "clients/feast/tests/suite.py",
+                "feast",
+            )
+        },
+    },
+    Suite {
         name: "abuse",
         about: "garbage, slow and greedy clients, beside one that must not notice",
         needs: &["python3"],

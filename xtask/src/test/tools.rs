@@ -54,6 +54,11 @@ pub fn python(context: &Context) -> Result<Command> {
     python_with(context, "test-venv", "tests/clients/python/requirements.txt")
 }
 
+/// A Python with libraries of its own: Feast wants older ones than the other suites, and many.
+pub fn python_of_feast(context: &Context) -> Result<Command> {
+    python_with(context, "feast-venv", "clients/feast/tests/requirements.txt")
+}
+
 fn python_with(context: &Context, venv: &str, requirements: &str) -> Result<Command> {
     let venv = context.target(venv);
     let requirements = context.root.join(requirements);
