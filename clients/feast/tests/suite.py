@@ -52,10 +52,10 @@ class Place:
         os.makedirs(folder)
         self.configure(address)
 
-    def configure(self, address, **more):
+    def configure(self, address, registry="registry: registry.db", **more):
         lines = [f"    {name}: {value}" for name, value in {"address": address, **more}.items()]
         with open(os.path.join(self.folder, "feature_store.yaml"), "w") as file:
-            file.write("project: shop\nregistry: registry.db\nprovider: local\noffline_store:\n    type: file\nonline_store:\n"
+            file.write(f"project: shop\n{registry}\nprovider: local\noffline_store:\n    type: file\nonline_store:\n"
                        "    type: feast_latsdb.LatsdbOnlineStore\n" + "\n".join(lines) + "\nentity_key_serialization_version: 3\n")
         self.store = FeatureStore(repo_path=self.folder)
 
@@ -317,6 +317,23 @@ def a_view_that_changes_keeps_its_rows(place):
     assert len(place.tables()) == 2
     place.store.apply([], objects_to_delete=[view], partial=False)
     assert len(place.tables()) == 1 and not any("driver" in name for name in place.tables())
+    place.store.teardown()
+    assert place.tables() == set()
+
+
+@test
+def versions_of_a_view_have_tables_of_their_own(place):
+    place.configure(place.store.config.online_store.address, "registry:\n    path: registry.db\n    enable_online_feature_view_versioning: true")
+    row = {"driver_id": 1, "event_timestamp": NOW, "created": NOW}
+    place.store.apply([DRIVER, driver_view(place)])
+    write(place, "driver_stats", [{**row, "conv_rate": 0.5, "trips": 10}])
+    schema = [Field(name="trips", dtype=Int64), Field(name="rating", dtype=Float64)]
+    second = FeatureView(name="driver_stats", entities=[DRIVER], ttl=timedelta(days=1), schema=schema, source=place.source("drivers", driver_rows()))
+    place.store.apply([second])
+    assert place.tables() == {"shop_driver_stats", "shop_driver_stats_v1"}
+    write(place, "driver_stats", [{**row, "trips": 11, "rating": 4.5}])
+    got = place.ask(["driver_stats@v0:trips", "driver_stats@v1:trips", "driver_stats@v1:rating"], [{"driver_id": 1}], full_feature_names=True)
+    assert got == {"driver_id": [1], "driver_stats@v0__trips": [10], "driver_stats@v1__trips": [11], "driver_stats@v1__rating": [4.5]}, got
     place.store.teardown()
     assert place.tables() == set()
 

@@ -434,6 +434,10 @@ def logins_tokens_and_tls(node, client):
     context.check_hostname = False
     safe = latsdb.Client(f"https://127.0.0.1:{node.http}", user="shop", password="secret", tls=context)
     assert safe.sql("SELECT 1").value() == 1
+    proxy = Proxy(node.http)
+    kept = latsdb.Client(f"https://127.0.0.1:{proxy.port}", user="shop", password="secret", tls=context)
+    assert [kept.sql("SELECT ?", [n]).value() for n in range(20)] == list(range(20)) and proxy.connections == 1
+    proxy.stop()
     raises(latsdb.NotConnected, lambda: latsdb.Client(f"https://127.0.0.1:{node.http}", retries=0).sql("SELECT 1"))
     client.sql("DROP USER shop@localhost")
 
