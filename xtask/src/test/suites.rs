@@ -460,6 +460,22 @@ pub const SUITES: &[Suite] = &[
         },
     },
     Suite {
+        name: "monitoring",
+        about: "the dashboard, the alert rules and the table of metrics, held to what nodes show, by promtool and a Prometheus",
+        needs: &["python3", "promtool", "prometheus"],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(5),
+        command: |context| {
+            with_node(
+                tools::python(context)?,
+                context,
+                "tests/monitoring/suite.py",
+                "monitoring",
+            )
+        },
+    },
+    Suite {
         name: "abuse",
         about: "garbage, slow and greedy clients, beside one that must not notice",
         needs: &["python3"],
