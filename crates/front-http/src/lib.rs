@@ -28,8 +28,8 @@ mod visitor;
 
 pub use metrics::exposition;
 pub use node::{
-    Admission, BackupAnswer, BackupCall, Distribution, Figures, Health, MemoryStatus, Node, NodeStatus, Order, Purpose,
-    ShardStatus, Status,
+    Admission, BackupAnswer, BackupCall, Disk, Distribution, Figures, Health, MemoryStatus, Node, NodeStatus, Order,
+    Purpose, ShardStatus, Status,
 };
 pub use server::{Doors, Open, Server, jobs};
 pub use visitor::{Credentials, Visitor};

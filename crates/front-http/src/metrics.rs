@@ -32,6 +32,12 @@ impl Collector for Published {
         page.labelled_gauge("build", "Version of this node", "version", [(f.version.as_str(), 1)])?;
         page.seconds("uptime", "Time since the node started", f.uptime_seconds)?;
 
+        page.gauge(
+            "serving",
+            "1: clients are served; 0: /health says why not",
+            u64::from(f.is_serving),
+        )?;
+
         page.gauge("connections_open", "Client connections open now", f.connections_open)?;
         page.counter(
             "connections_accepted",
@@ -63,6 +69,14 @@ impl Collector for Published {
             "logins_pushed_out",
             "Unfinished logins that made room for new ones",
             f.logins_pushed_out,
+        )?;
+
+        let cut = f.answers_cut.iter().map(|(why, n)| (why.as_str(), *n));
+        page.labelled_counter(
+            "answers_cut",
+            "Answers cut because their clients did not read them, by the reason",
+            "reason",
+            cut,
         )?;
 
         let statements = f.statements.iter().map(|(kind, n)| (kind.as_str(), *n));
@@ -103,6 +117,26 @@ impl Collector for Published {
             "How long the oldest commit has waited that was answered and is not on the disk",
             f.log_unsynced_ms,
         )?;
+
+        page.gauge(
+            "log_unchecked_bytes",
+            "Log that no checkpoint covers: a restart replays it",
+            f.log_unchecked_bytes,
+        )?;
+        page.counter("checkpoints", "Checkpoints written", f.checkpoints)?;
+        page.counter(
+            "checkpoint_failures",
+            "Tries to write a checkpoint that came to nothing",
+            f.checkpoint_failures,
+        )?;
+        if let Some(disk) = f.disk {
+            page.gauge("disk_size_bytes", "Size of the data directory's disk", disk.size_bytes)?;
+            page.gauge(
+                "disk_free_bytes",
+                "Room that the node may still take of the data directory's disk",
+                disk.free_bytes,
+            )?;
+        }
 
         let memory = f.memory_used_bytes.iter().map(|(used_for, n)| (used_for.as_str(), *n));
         page.labelled_gauge("memory_used_bytes", "Memory accounted, by use", "use", memory)?;
@@ -153,6 +187,16 @@ impl Collector for Published {
         page.counter("deadlocks", "Transactions rolled back to break a deadlock", f.deadlocks)?;
 
         page.gauge("shard_leads", "1: this node leads the shard", u64::from(f.leads))?;
+        page.gauge(
+            "shard_has_leader",
+            "1: this node knows who leads the shard",
+            u64::from(f.has_leader),
+        )?;
+        page.gauge(
+            "shard_lag_entries",
+            "Log entries that some node has written and this one has not applied",
+            f.lag_entries,
+        )?;
         page.gauge(
             "witness",
             "1: this node votes and keeps the log, and has no rows",
@@ -258,6 +302,7 @@ fn signed(value: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::Disk;
 
     #[test]
     fn figures_are_published_under_their_names() {
@@ -267,6 +312,12 @@ mod tests {
             statements: vec![("select".into(), 7)],
             errors: vec![(1062, 2)],
             panics: 1,
+            is_serving: true,
+            answers_cut: vec![("memory".into(), 4)],
+            disk: Some(Disk {
+                size_bytes: 100,
+                free_bytes: 40,
+            }),
             commit_seconds: Distribution {
                 buckets: vec![(0.001, 4), (0.01, 1)],
                 beyond: 2,
@@ -282,6 +333,9 @@ mod tests {
             "latsdb_statements_total{kind=\"select\"} 7",
             "latsdb_errors_total{number=\"1062\"} 2",
             "latsdb_panics_total 1",
+            "latsdb_serving 1",
+            "latsdb_answers_cut_total{reason=\"memory\"} 4",
+            "latsdb_disk_free_bytes 40",
             "latsdb_commit_seconds_bucket{le=\"0.001\"} 4",
             "latsdb_commit_seconds_bucket{le=\"0.01\"} 5",
             "latsdb_commit_seconds_bucket{le=\"+Inf\"} 7",

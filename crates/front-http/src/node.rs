@@ -238,6 +238,8 @@ pub struct MemoryStatus {
 pub struct Figures {
     pub version: String,
     pub uptime_seconds: f64,
+    /// Whether clients are served, as `/health` says.
+    pub is_serving: bool,
     pub connections_open: u64,
     pub connections_accepted: u64,
     pub connections_refused: u64,
@@ -249,6 +251,8 @@ pub struct Figures {
     pub logins_refused: u64,
     /// Unfinished logins that made room for new ones.
     pub logins_pushed_out: u64,
+    /// Answers that were cut because their clients did not read them, by the reason (`timeout`, `memory`).
+    pub answers_cut: Vec<(String, u64)>,
     /// Statements finished, by kind (`select`, `insert`, `commit`, …).
     pub statements: Vec<(String, u64)>,
     /// Panics of any thread since the start: each is a defect.
@@ -262,6 +266,13 @@ pub struct Figures {
     /// One sync of the log to disk.
     pub log_sync_seconds: Distribution,
     pub log_bytes_written: u64,
+    /// Log that no checkpoint covers: a restart replays it.
+    pub log_unchecked_bytes: u64,
+    /// Checkpoints written, and tries that came to nothing.
+    pub checkpoints: u64,
+    pub checkpoint_failures: u64,
+    /// Of the file system that the data directory is on; none: it does not say.
+    pub disk: Option<Disk>,
     /// How long the oldest commit has waited that was answered and is not on the disk, in milliseconds.
     pub log_unsynced_ms: u64,
     /// Memory by what it is used for (`rows`, `indexes`, `versions`, …).
@@ -284,6 +295,10 @@ pub struct Figures {
     pub lock_waits: u64,
     pub deadlocks: u64,
     pub leads: bool,
+    /// Whether this node knows of a leader.
+    pub has_leader: bool,
+    /// Entries that some node has written and this one has not applied.
+    pub lag_entries: u64,
     /// The node has the log and no rows.
     pub is_witness: bool,
     /// The cluster's, and the highest that this node speaks.
@@ -297,6 +312,14 @@ pub struct Figures {
     pub cluster_guests: u64,
     /// By node, of those that can be reached.
     pub peer_round_trip_micros: Vec<(u32, u64)>,
+}
+
+/// Room on a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disk {
+    pub size_bytes: u64,
+    /// What the node may still take.
+    pub free_bytes: u64,
 }
 
 /// A histogram read at one moment: observations up to each bound (not cumulative), then those beyond the last.

@@ -7,6 +7,7 @@ mod support;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
+use governor::unread::Cut;
 use mysql_wire::Output;
 use mysql_wire::command::Command;
 use support::{CAPABILITIES, Client, TestServer, resident_bytes, wait_until};
@@ -133,6 +134,7 @@ fn an_idle_session_ends_after_wait_timeout() {
 fn a_client_that_stops_reading_is_cut_and_costs_little() {
     let server = TestServer::with(|config, _| config.write_timeout = 2 * SHORT);
     let before = resident_bytes();
+    let cut_before = Cut::Timeout.count();
     let mut clients: Vec<Client> = (0..8).map(|_| server.connect()).collect();
     for client in &mut clients {
         client.command(Command::Query(b"rows 1000000 1000"));
@@ -140,6 +142,7 @@ fn a_client_that_stops_reading_is_cut_and_costs_little() {
     let mut bystander = server.connect();
     bystander.expect_alive();
     wait_until("all of them are cut", || server.registry.statistics().connected == 1);
+    assert!(Cut::Timeout.count() >= cut_before + 8, "each is counted");
     assert!(
         resident_bytes().saturating_sub(before) < 32 << 20,
         "a gigabyte for each of eight clients is not buffered"

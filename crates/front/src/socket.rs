@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use governor::memory;
-use governor::unread::Unread;
+use governor::unread::{Cut, Unread};
 use sql_api::host::Interrupt;
 use sql_api::login::Certificate;
 use sql_api::session::Encryption;
@@ -291,6 +291,7 @@ impl Socket {
         loop {
             let left = give_up.left();
             if left.is_zero() {
+                Cut::Timeout.note();
                 return Poll::Ready(SocketEnd::TimedOut { inside_message: true });
             }
             let Some((unread, sent_before)) = &sending.unread else {
@@ -299,6 +300,7 @@ impl Socket {
                 continue;
             };
             if unread.must_end(sending.sent - sent_before) {
+                Cut::Memory.note();
                 return Poll::Ready(SocketEnd::NoMemory);
             }
             self.deadline.set(left.min(BETWEEN_LOOKS));

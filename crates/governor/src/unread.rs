@@ -12,6 +12,7 @@
 //! Each looks for itself, now and then, whether it is among them; so nobody has to reach into another's statement.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,38 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A client that takes so many bytes in a millisecond is slow, and reads.
 const SLOW_PER_MS: u128 = 64;
+
+/// Answers that were cut since the start, by the reason.
+static CUT: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// Why an answer that its client did not read was cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// The client took nothing for as long as it may.
+    Timeout,
+    /// The node needed the memory.
+    Memory,
+}
+
+impl Cut {
+    pub const ALL: [Cut; 2] = [Cut::Timeout, Cut::Memory];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Cut::Timeout => "timeout",
+            Cut::Memory => "memory",
+        }
+    }
+
+    pub fn note(self) {
+        CUT[self as usize].fetch_add(1, Relaxed);
+    }
+
+    /// How many there were.
+    pub fn count(self) -> u64 {
+        CUT[self as usize].load(Relaxed)
+    }
+}
 
 /// Who waits, the oldest first, and how much each holds.
 static WAITING: Mutex<Waiting> = Mutex::new(Waiting {

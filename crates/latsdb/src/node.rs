@@ -519,6 +519,15 @@ impl front_http::Node for Node {
     }
 
     fn figures(&self) -> Figures {
-        figures::read(self.started, &self.registry, self.parts().as_ref())
+        let this = self
+            .nodes()
+            .into_iter()
+            .find(|node| node.id == u64::from(self.config.node_id));
+        Figures {
+            is_serving: front_http::Node::health(self) == Health::Serving,
+            lag_entries: this.map_or(0, |node| node.lag_entries),
+            disk: figures::disk_of(&self.config.data_dir),
+            ..figures::read(self.started, &self.registry, self.parts().as_ref())
+        }
     }
 }

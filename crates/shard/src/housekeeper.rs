@@ -82,6 +82,14 @@ impl Housekeeper {
     }
 
     async fn checkpoint(&self) -> Result<(), CheckpointError> {
+        let outcome = self.write_checkpoint().await;
+        if outcome.is_err() && !self.shared.stopping.load(Ordering::Relaxed) {
+            self.shared.meters.checkpoint_failures.fetch_add(1, Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    async fn write_checkpoint(&self) -> Result<(), CheckpointError> {
         let cut = {
             let mut replicated = self.shared.replicated.lock();
             let covered = replicated.checkpoint.as_ref().and_then(|meta| meta.last_log_id);
@@ -111,6 +119,7 @@ impl Housekeeper {
         let applied = cut.applied;
         drop(cut);
         self.shared.replicated.lock().checkpoint = Some(written.meta);
+        self.shared.meters.checkpoints.fetch_add(1, Ordering::Relaxed);
         if let Err(error) = self.release_log(applied, written.bytes).await {
             tracing::warn!("the log is not released up to the checkpoint: {error}");
         }

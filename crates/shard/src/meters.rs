@@ -57,6 +57,9 @@ pub struct Meters {
     unsynced_since: AtomicU64,
     /// Calls to whoever leads, for sessions of this node.
     pub calls: AtomicU64,
+    /// Checkpoints written, and tries that came to nothing.
+    pub checkpoints: AtomicU64,
+    pub checkpoint_failures: AtomicU64,
 }
 
 impl Meters {
@@ -69,6 +72,8 @@ impl Meters {
             log_bytes: AtomicU64::new(0),
             unsynced_since: AtomicU64::new(0),
             calls: AtomicU64::new(0),
+            checkpoints: AtomicU64::new(0),
+            checkpoint_failures: AtomicU64::new(0),
         })
     }
 

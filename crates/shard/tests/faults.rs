@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::support::{Accounts, commit, commit_as, config};
 use env::{Disk, Env, Fault, FaultyDisk, SimDisk};
@@ -106,7 +107,12 @@ fn a_full_disk_is_a_clean_error_and_commits_go_on_when_space_returns() {
         let refused = commit(&shard, one_row(&accounts, 5000)).unwrap_err();
         assert!(matches!(refused, ProposeError::DiskFull), "{refused}");
     }
+    let failures = shard.meters().checkpoint_failures.load(Relaxed);
     assert!(shard.checkpoint().is_err(), "there is no space for a checkpoint either");
+    assert!(
+        shard.meters().checkpoint_failures.load(Relaxed) > failures,
+        "it is counted"
+    );
     let expected: Vec<_> = (0..acknowledged).map(|id| (id, id)).collect();
     assert_eq!(accounts.read(&shard), expected, "reads go on");
     assert_eq!(shard.status().stopped, None);
@@ -115,7 +121,9 @@ fn a_full_disk_is_a_clean_error_and_commits_go_on_when_space_returns() {
     for id in acknowledged..acknowledged + 200 {
         commit(&shard, one_row(&accounts, id)).unwrap();
     }
+    let written = shard.meters().checkpoints.load(Relaxed);
     shard.checkpoint().unwrap();
+    assert!(shard.meters().checkpoints.load(Relaxed) > written);
     drop(shard);
     disk.restore_power();
     let shard = Shard::open(config(Env::simulated(disk, 1), "data")).unwrap();

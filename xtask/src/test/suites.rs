@@ -425,15 +425,54 @@ pub const SUITES: &[Suite] = &[
         with_server: false,
         server_flags: &[],
         time_limit: minutes(10),
+        command: |context| with_node(tools::python(context)?, context, "tests/rest/suite.py", "rest"),
+    },
+    Suite {
+        name: "python-client",
+        about: "the Python client: values, lost answers, transactions, Arrow and pandas, training sets, the examples of its README",
+        needs: &["python3"],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(5),
         command: |context| {
-            let mut python = tools::python(context)?;
-            python
-                .arg(context.root.join("tests/rest/suite.py"))
-                .arg("--binary")
-                .arg(context.server_binary())
-                .arg("--dir")
-                .arg(context.target("test-data/rest"));
-            Ok(python)
+            with_node(
+                tools::python(context)?,
+                context,
+                "clients/python/tests/suite.py",
+                "python-client",
+            )
+        },
+    },
+    Suite {
+        name: "feast",
+        about: "LatsDB as the online store of the real Feast: apply, materialize, get_online_features, time to live, teardown",
+        needs: &["python3"],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(5),
+        command: |context| {
+            with_node(
+                tools::python_of_feast(context)?,
+                context,
+                "clients/feast/tests/suite.py",
+                "feast",
+            )
+        },
+    },
+    Suite {
+        name: "monitoring",
+        about: "the dashboard, the alert rules and the table of metrics, held to what nodes show, by promtool and a Prometheus",
+        needs: &["python3", "promtool", "prometheus"],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(5),
+        command: |context| {
+            with_node(
+                tools::python(context)?,
+                context,
+                "tests/monitoring/suite.py",
+                "monitoring",
+            )
         },
     },
     Suite {
@@ -622,6 +661,17 @@ fn python_suite(context: &Context, file: &str) -> Result<Command> {
     let mut python = tools::python(context)?;
     python.arg(file);
     Ok(in_folder(python, context, "python"))
+}
+
+/// A suite that starts nodes of its own.
+fn with_node(mut python: Command, context: &Context, file: &str, name: &str) -> Result<Command> {
+    python
+        .arg(context.root.join(file))
+        .arg("--binary")
+        .arg(context.server_binary())
+        .arg("--dir")
+        .arg(context.target("test-data").join(name));
+    Ok(python)
 }
 
 fn in_folder(mut command: Command, context: &Context, client: &str) -> Command {

@@ -51,8 +51,17 @@ fn stamp(product: &Path) -> PathBuf {
 
 /// A Python with the libraries of the suites.
 pub fn python(context: &Context) -> Result<Command> {
-    let venv = context.target("test-venv");
-    let requirements = context.root.join("tests/clients/python/requirements.txt");
+    python_with(context, "test-venv", "tests/clients/python/requirements.txt")
+}
+
+/// A Python with libraries of its own: Feast wants older ones than the other suites, and many.
+pub fn python_of_feast(context: &Context) -> Result<Command> {
+    python_with(context, "feast-venv", "clients/feast/tests/requirements.txt")
+}
+
+fn python_with(context: &Context, venv: &str, requirements: &str) -> Result<Command> {
+    let venv = context.target(venv);
+    let requirements = context.root.join(requirements);
     let interpreter = venv.join("bin/python");
     if !is_current(&venv, &requirements)? {
         println!("   installing Python libraries into {}", venv.display());

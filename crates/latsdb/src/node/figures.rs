@@ -1,11 +1,13 @@
 //! The figures of `/metrics`, collected from where they are counted.
 
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use env::Levels;
 use front::Registry;
-use front_http::{Distribution, Figures};
+use front_http::{Disk, Distribution, Figures};
+use governor::unread::Cut;
 use shard::Histogram;
 use sql::statistics::StatementKind;
 use store::MemoryUse;
@@ -27,6 +29,7 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
         logins_delayed: connections.logins_delayed,
         logins_refused: connections.logins_refused,
         logins_pushed_out: connections.logins_pushed_out,
+        answers_cut: Cut::ALL.map(|cut| (cut.name().to_owned(), cut.count())).to_vec(),
         errors: registry.errors(),
         panics: crate::panics::count(),
         feature_level_highest: Levels::spoken().highest.0,
@@ -41,6 +44,8 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
     figures.log_sync_seconds = times(&meters.sync);
     figures.log_unsynced_ms = meters.unsynced().unwrap_or_default().as_millis() as u64;
     figures.log_bytes_written = meters.log_bytes.load(Relaxed);
+    figures.checkpoints = meters.checkpoints.load(Relaxed);
+    figures.checkpoint_failures = meters.checkpoint_failures.load(Relaxed);
 
     let memory = store.memory();
     figures.memory_limit_bytes = memory.limit();
@@ -71,12 +76,23 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
 
     let shard = parts.shard.status();
     (figures.leads, figures.term) = (shard.is_leader, shard.term);
+    figures.has_leader = shard.leader.is_some();
+    figures.log_unchecked_bytes = shard.log_bytes;
     figures.applied_index = shard.applied_index.unwrap_or(0);
     (figures.cluster_calls, figures.cluster_guests) = (shard.calls, shard.guests as u64);
     if let Some(cluster) = &parts.cluster {
         figures.peer_round_trip_micros = cluster.round_trips();
     }
     figures
+}
+
+/// None: the system does not say.
+pub fn disk_of(folder: &Path) -> Option<Disk> {
+    let told = rustix::fs::statvfs(folder).ok()?;
+    Some(Disk {
+        size_bytes: told.f_blocks.saturating_mul(told.f_frsize),
+        free_bytes: told.f_bavail.saturating_mul(told.f_frsize),
+    })
 }
 
 /// Microseconds, published as seconds.
