@@ -16,7 +16,7 @@ use crate::head::{HeadRef, key_in};
 use crate::keyspace::Keyspace;
 use crate::session::commit;
 use crate::tables::{DATABASES, Db, Part};
-use crate::work::{Class, Work};
+use crate::work::Work;
 
 /// Keys that one look takes in.
 const LOOKED_AT: usize = 4096;
@@ -98,8 +98,8 @@ fn remove(keyspace: &Arc<Keyspace>, db: &Db, keys: &[Vec<u8>], host: &dyn Host) 
     let mut work = Work::begin(keyspace, Durability::default(), host);
     for key in keys {
         if work.try_lock_key(db, key)? && work.has_expired(db, key) {
+            // Which tells that it has expired.
             work.remove(db, key)?;
-            work.note(Class::Expired, "expired", db, key);
         }
     }
     let events = commit(work, host)?;

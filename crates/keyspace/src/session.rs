@@ -543,7 +543,7 @@ impl Session {
                 Ok(events) => {
                     self.keyspace.publish(&events, host);
                     for message in held {
-                        message.send(&self.keyspace.hub);
+                        message.send(&self.keyspace);
                     }
                     break Ok(());
                 }

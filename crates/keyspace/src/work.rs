@@ -354,6 +354,7 @@ impl<'w> Work<'w> {
         head.write(table.layout(), key, &mut row);
         let mut bytes = std::mem::take(self.key.get_mut());
         db.write_row_key(key, &mut bytes);
+        self.note_expired(db, key, &bytes);
         let put = self.put_key_row(db, key, &bytes, Some(&row));
         *self.key.get_mut() = bytes;
         put
@@ -364,6 +365,7 @@ impl<'w> Work<'w> {
         let table = db.table(Part::Keys);
         let layout = table.layout();
         let bytes = db.row_key(key);
+        self.note_expired(db, key, &bytes);
         let found = self.transaction.borrow().get(&table.rows, &bytes, |row| {
             HeadRef::read(layout, row).map(|head| head.to_head())
         });
@@ -600,7 +602,7 @@ impl<'w> Work<'w> {
     // --- what others are told ---
 
     pub fn note(&mut self, class: Class, name: &'static str, db: &Db, key: &[u8]) {
-        if !self.keyspace.hub.wants_events() {
+        if !self.keyspace.wants_events() {
             return;
         }
         self.events.push(Event {
@@ -609,6 +611,26 @@ impl<'w> Work<'w> {
             class,
             name,
         });
+    }
+
+    /// A key's row is about to go, or to become another one: where it is that of a key that has expired, that is told now, once.
+    fn note_expired(&mut self, db: &Db, key: &[u8], row_key: &[u8]) {
+        if !self.keyspace.wants_events() {
+            return;
+        }
+        let table = db.table(Part::Keys);
+        let layout = table.layout();
+        let shown = self.transaction.borrow().get(&table.rows, row_key, |row| {
+            HeadRef::read(layout, row).and_then(|head| head.expires_at)
+        });
+        let has_expired = match shown {
+            Some(expires_at) => self.is_expired(expires_at),
+            None => self.expired(db, row_key).is_some(),
+        };
+        let is_it = |event: &Event| event.class == Class::Expired && event.db == db.number && event.key == key;
+        if has_expired && !self.events.iter().any(is_it) {
+            self.note(Class::Expired, "expired", db, key);
+        }
     }
 }
 
