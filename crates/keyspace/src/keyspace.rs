@@ -124,6 +124,15 @@ impl Keyspace {
         self.engine.catalog().database(tables::DATABASE).is_some()
     }
 
+    /// As [`existing_db`](Self::existing_db); where a former version has made the tables, those that it did not know are made.
+    pub fn completed_db(&self, number: u32, host: &dyn Host) -> Outcome<Option<Arc<Db>>> {
+        let keys = tables::Part::Keys.name(number);
+        match self.existing_db(number)? {
+            None if self.engine.catalog().table(tables::DATABASE, &keys).is_some() => self.db(number, host).map(Some),
+            found => Ok(found),
+        }
+    }
+
     /// The tables of a database that has been used.
     pub fn existing_db(&self, number: u32) -> Outcome<Option<Arc<Db>>> {
         Ok(Db::find(number, &self.engine)?.map(Arc::new))

@@ -43,7 +43,7 @@ pub struct Looked {
 impl Purge {
     /// Looks at the next keys, and removes those that have expired.
     pub fn look(&mut self, keyspace: &Arc<Keyspace>, host: &dyn Host) -> Outcome<Looked> {
-        let Some(db) = keyspace.existing_db(self.db)? else {
+        let Some(db) = keyspace.completed_db(self.db, host)? else {
             self.next_db();
             return Ok(Looked {
                 keys: 0,

@@ -151,6 +151,12 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
+    /// Puts or removes a row that is changed under the lock of a key's row alone.
+    pub fn put_below_key(&mut self, table: &Table, key: &[u8], row: Option<&[u8]>) -> Outcome {
+        self.transaction.get_mut().put_unlocked(&table.rows, key, row)?;
+        Ok(())
+    }
+
     fn runtime(&self) -> Runtime<'_> {
         Runtime::new(
             self.keyspace.engine().participant(),
@@ -409,6 +415,9 @@ impl<'w> Work<'w> {
         let Some(id) = head.meta.first_chunk().map(|id| u64::from_be_bytes(*id)) else {
             return Ok(());
         };
+        if head.kind == Kind::String {
+            return self.remove_pieces(db, id);
+        }
         for &part in parts_of(head.kind) {
             self.remove_all(db, part, id)?;
         }
@@ -641,7 +650,7 @@ fn done<T>(result: Result<T, sql_plan::errors::StatementError>) -> Outcome {
 /// Where the elements of a type are.
 pub fn parts_of(kind: Kind) -> &'static [Part] {
     match kind {
-        Kind::String => &[],
+        Kind::String => &[Part::Piece],
         Kind::Hash => &[Part::Hash],
         Kind::Set => &[Part::Set],
         Kind::SortedSet => &[Part::SortedSet],
@@ -686,7 +695,18 @@ impl Collection {
         })
     }
 
-    fn meta(&self) -> Vec<u8> {
+    /// An empty one.
+    pub fn new(id: u64) -> Collection {
+        Collection {
+            id,
+            len: 0,
+            rest: Vec::new(),
+            expires_at: None,
+            is_new: true,
+        }
+    }
+
+    pub fn meta(&self) -> Vec<u8> {
         let mut meta = Vec::with_capacity(16 + self.rest.len());
         meta.extend_from_slice(&self.id.to_be_bytes());
         meta.extend_from_slice(&self.len.to_be_bytes());
@@ -711,13 +731,7 @@ impl Work<'_> {
             return Ok(collection);
         }
         self.remove(db, key)?;
-        Ok(Collection {
-            id: self.keyspace.next_id(),
-            len: 0,
-            rest: Vec::new(),
-            expires_at: None,
-            is_new: true,
-        })
+        Ok(Collection::new(self.keyspace.next_id()))
     }
 
     /// Writes the row of a key that holds elements; without any the key is gone.
@@ -731,10 +745,9 @@ impl Work<'_> {
         }
         let meta = collection.meta();
         let head = HeadRef {
-            kind,
-            value: &[],
             meta: &meta,
             expires_at: collection.expires_at,
+            ..HeadRef::without_value(kind)
         };
         self.put(db, key, head)
     }
