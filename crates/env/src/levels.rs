@@ -44,6 +44,8 @@ pub enum Feature {
     MultiValued,
     /// Rows that expire, in the definitions of tables.
     Expiry,
+    /// Long values of Redis clients, in pieces in a table of their own.
+    LongValues,
     /// Prepared transactions, in tables of their own; whoever leads holds their locks.
     PreparedTransactions,
 }
@@ -69,6 +71,7 @@ impl Feature {
             | Feature::Expiry
             | Feature::FullText
             | Feature::FunctionsAndTriggers
+            | Feature::LongValues
             | Feature::MultiValued
             | Feature::PreparedTransactions => Level(4),
         }

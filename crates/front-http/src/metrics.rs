@@ -224,6 +224,21 @@ impl Collector for Published {
             "Transactions of other nodes that hold locks here",
             f.cluster_guests,
         )?;
+        page.counter(
+            "messages_to_nodes",
+            "Messages of Redis clients that other nodes have taken for theirs",
+            f.messages_to_nodes,
+        )?;
+        page.counter(
+            "messages_from_nodes",
+            "Messages of Redis clients of other nodes for those of this one",
+            f.messages_from_nodes,
+        )?;
+        page.counter(
+            "messages_lost",
+            "Messages for clients of other nodes that were lost: the node was out of reach, or too slow",
+            f.messages_lost,
+        )?;
         let trips = f.peer_round_trip_micros.iter();
         let trips = trips
             .map(|(node, micros)| (node.to_string(), *micros))

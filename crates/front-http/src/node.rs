@@ -310,6 +310,10 @@ pub struct Figures {
     pub cluster_calls: u64,
     /// Transactions of other nodes that hold locks here.
     pub cluster_guests: u64,
+    /// Of Redis clients, for those on other nodes: that went there, that came from there, and that found no way or no room.
+    pub messages_to_nodes: u64,
+    pub messages_from_nodes: u64,
+    pub messages_lost: u64,
     /// By node, of those that can be reached.
     pub peer_round_trip_micros: Vec<(u32, u64)>,
 }

@@ -14,6 +14,7 @@
 //! | `backup` | a record of a backup, whose checksum was made to fit, and the end of one | no panic |
 //! | `connection` | a handshake between nodes and frames, whose checksums were made to fit | no panic, no more memory than bytes |
 //! | `peer` | what nodes ask and answer, keys of locks | written again as it was |
+//! | `words` | what nodes say to each other of messages, heard by one | written again as it was |
 //! | `journal` | a directory whose segment has these bytes in the middle | it opens or says what is damaged |
 //! | `record` | a journal record whose checksum was made to fit | no panic |
 //! | `catalog` | a row of the system table | no panic |
@@ -106,6 +107,11 @@ pub const TARGETS: &[Target] = &[
         name: "peer",
         body: shard::fuzz::peer,
         corpus: shard::fuzz::peers,
+    },
+    Target {
+        name: "words",
+        body: keyspace::neighbours::fuzz::words,
+        corpus: keyspace::neighbours::fuzz::corpus,
     },
     Target {
         name: "journal",

@@ -6,6 +6,7 @@ use crate::failure::Outcome;
 use crate::tables::{Db, Part};
 
 /// A pattern, split once.
+#[derive(Clone)]
 pub struct Glob {
     parts: Vec<Element>,
 }

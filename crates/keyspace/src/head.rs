@@ -54,13 +54,40 @@ pub struct HeadRef<'r> {
     pub kind: Kind,
     /// Of a string.
     pub value: &'r [u8],
-    /// Of everything else.
+    /// False: of a long string the value is in pieces, and others have none.
+    pub has_value: bool,
+    /// Of everything else, and of a long string.
     pub meta: &'r [u8],
     /// Milliseconds since 1970.
     pub expires_at: Option<i64>,
 }
 
 impl<'r> HeadRef<'r> {
+    /// Of a string whose value is in the row.
+    pub fn string(value: &'r [u8], expires_at: Option<i64>) -> HeadRef<'r> {
+        HeadRef {
+            value,
+            has_value: true,
+            expires_at,
+            ..HeadRef::without_value(Kind::String)
+        }
+    }
+
+    pub fn without_value(kind: Kind) -> HeadRef<'r> {
+        HeadRef {
+            kind,
+            value: &[],
+            has_value: false,
+            meta: &[],
+            expires_at: None,
+        }
+    }
+
+    /// A string in pieces. One that SQL has written without a value is an empty one.
+    pub fn is_long(&self) -> bool {
+        self.kind == Kind::String && !self.has_value && !self.meta.is_empty()
+    }
+
     /// `None`: a row that was written by SQL and is no key.
     #[inline]
     pub fn read(layout: &'r RowLayout, row: &'r [u8]) -> Option<HeadRef<'r>> {
@@ -70,6 +97,7 @@ impl<'r> HeadRef<'r> {
         Some(HeadRef {
             kind: Kind::of_index(kind.index)?,
             value: layout.raw(row, VALUE).unwrap_or_default(),
+            has_value: !layout.is_null(row, VALUE),
             meta: layout.raw(row, META).unwrap_or_default(),
             expires_at: match layout.is_null(row, EXPIRES) {
                 true => None,
@@ -82,6 +110,7 @@ impl<'r> HeadRef<'r> {
         Head {
             kind: self.kind,
             value: self.value.to_vec(),
+            has_value: self.has_value,
             meta: self.meta.to_vec(),
             expires_at: self.expires_at,
         }
@@ -98,8 +127,8 @@ impl<'r> HeadRef<'r> {
                     index: self.kind as u16,
                     labels,
                 }),
-                VALUE if self.kind == Kind::String => ValueRef::Bytes(self.value),
-                META if self.kind != Kind::String => ValueRef::Bytes(self.meta),
+                VALUE if self.kind == Kind::String && !self.is_long() => ValueRef::Bytes(self.value),
+                META if self.kind != Kind::String || !self.meta.is_empty() => ValueRef::Bytes(self.meta),
                 EXPIRES => expires.map_or(ValueRef::Null, ValueRef::DateTime),
                 _ => ValueRef::Null,
             },
@@ -113,6 +142,7 @@ impl<'r> HeadRef<'r> {
 pub struct Head {
     pub kind: Kind,
     pub value: Vec<u8>,
+    pub has_value: bool,
     pub meta: Vec<u8>,
     pub expires_at: Option<i64>,
 }
@@ -122,6 +152,7 @@ impl Head {
         HeadRef {
             kind: self.kind,
             value: &self.value,
+            has_value: self.has_value,
             meta: &self.meta,
             expires_at: self.expires_at,
         }

@@ -1,4 +1,4 @@
-//! Who waits for keys, and who listens to channels: of this node.
+//! Who waits for keys, and who listens to channels: of this node. Those of the others are [`neighbours`](crate::neighbours).
 //!
 //! What is published goes into the outbox of everybody who listens, which his connection sends when it can. Who does not read, and has
 //! too much in it, is sent away.
@@ -332,7 +332,7 @@ pub struct Place<'h> {
 }
 
 impl Hub {
-    /// Whether anybody is to be told of changes. Asked while a change is made: whoever begins to wait later looks for himself.
+    /// Whether anybody of this node is to be told of changes.
     #[inline]
     pub fn wants_events(&self) -> bool {
         self.places.load(Ordering::SeqCst) > 0 || self.notified.load(Ordering::Relaxed) > 0

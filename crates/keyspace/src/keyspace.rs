@@ -18,6 +18,7 @@ use crate::failure::{Failure, Outcome};
 use crate::hub::{Called, Hub};
 use crate::latency::Latencies;
 use crate::monitor::Monitors;
+use crate::neighbours::Neighbours;
 use crate::notify;
 use crate::script::Scripts;
 use crate::slowlog::Slowlog;
@@ -29,6 +30,9 @@ use crate::work::Event;
 /// How long a client goes on later, so that those who wait for what it has brought take it first.
 const LOOKED_WITHIN: Duration = Duration::from_millis(20);
 
+/// How long a subscription waits for the other nodes to know of it. One that does not answer at all is given up earlier.
+const TOLD_WITHIN: Duration = Duration::from_secs(1);
+
 /// What clients have read is noted in this part of the memory at most.
 const TRACKING_SHARE: u64 = 32;
 
@@ -38,6 +42,7 @@ pub struct Keyspace {
     dbs: RwLock<Vec<Option<Arc<Db>>>>,
     next_id: AtomicU64,
     pub hub: Hub,
+    pub neighbours: Neighbours,
     pub clients: Clients,
     pub slowlog: Slowlog,
     pub refusals: Refusals,
@@ -64,6 +69,7 @@ impl Keyspace {
             dbs: RwLock::new(vec![None; DATABASES as usize]),
             next_id: AtomicU64::new(first_id),
             hub: Hub::default(),
+            neighbours: Neighbours::default(),
             clients: Clients::default(),
             slowlog: Slowlog::default(),
             refusals: Refusals::default(),
@@ -118,6 +124,15 @@ impl Keyspace {
         self.engine.catalog().database(tables::DATABASE).is_some()
     }
 
+    /// As [`existing_db`](Self::existing_db); where a former version has made the tables, those that it did not know are made.
+    pub fn completed_db(&self, number: u32, host: &dyn Host) -> Outcome<Option<Arc<Db>>> {
+        let keys = tables::Part::Keys.name(number);
+        match self.existing_db(number)? {
+            None if self.engine.catalog().table(tables::DATABASE, &keys).is_some() => self.db(number, host).map(Some),
+            found => Ok(found),
+        }
+    }
+
     /// The tables of a database that has been used.
     pub fn existing_db(&self, number: u32) -> Outcome<Option<Arc<Db>>> {
         Ok(Db::find(number, &self.engine)?.map(Arc::new))
@@ -133,17 +148,36 @@ impl Keyspace {
         }))
     }
 
+    /// Whether anybody is to be told of changes, on any node. Asked while a change is made: whoever begins to wait later looks for himself.
+    #[inline]
+    pub fn wants_events(&self) -> bool {
+        self.hub.wants_events() || self.neighbours.notified() > 0
+    }
+
+    /// Sets `notify-keyspace-events`, on this node: of changes on every node.
+    pub fn set_notified(&self, bits: u32, host: &dyn Host) {
+        self.hub.set_notified(bits);
+        self.neighbours.set_notified(bits);
+        self.tell_neighbours(host);
+    }
+
+    /// Waits until the other nodes know what this node's clients listen to. One that does not answer is not waited for.
+    pub fn tell_neighbours(&self, host: &dyn Host) {
+        if !self.neighbours.is_told() {
+            host.wait_interruptible(pin!(self.neighbours.told()), Some(TOLD_WITHIN));
+        }
+    }
+
     /// Tells others what has been committed. Whoever has waited for it takes it before the client that has brought it goes on, as where all
     /// commands run one after the other.
     pub fn publish(&self, events: &[Event], host: &dyn Host) {
         if events.is_empty() {
             return;
         }
-        let notified = self.hub.notified();
         let mut called = Called::default();
         for event in events {
             self.hub.changed(event.db, &event.key, &mut called);
-            notify::tell(&self.hub, notified, event);
+            notify::tell(&self.hub, &self.neighbours, event);
         }
         if !called.is_empty() {
             // It may be slow, or gone.

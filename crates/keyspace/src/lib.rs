@@ -11,7 +11,7 @@
 //! 4. [`types`]: what the commands do; [`expiry`], [`glob`], [`chance`], [`cursors`];
 //! 5. [`script`]: scripts in Lua, and libraries of functions;
 //! 6. [`acl`]: what accounts may do;
-//! 7. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys, and who listens to channels; [`notify`]; [`tracking`]: who has read what; [`monitor`], [`latency`];
+//! 7. [`keyspace`]: what the sessions of a node share; [`hub`]: who waits for keys, and who listens to channels; [`neighbours`]: those on other nodes; [`notify`]; [`tracking`]: who has read what; [`monitor`], [`latency`];
 //!    [`purge`].
 
 mod acl;
@@ -29,6 +29,7 @@ pub mod hub;
 pub mod keyspace;
 mod latency;
 mod monitor;
+pub mod neighbours;
 mod notify;
 pub mod purge;
 pub mod script;

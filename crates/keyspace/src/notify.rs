@@ -10,6 +10,8 @@
 //! Evictions (`e`), misses (`m`) and modules (`d`) do not happen here; they are taken, and never heard of.
 
 use crate::hub::Hub;
+use crate::neighbours::Neighbours;
+use crate::neighbours::interest::Channels;
 use crate::work::{Class, Event};
 
 const BY_KEY: u32 = 1;
@@ -81,19 +83,27 @@ fn bit_of(class: Class) -> u32 {
         .map_or(0, |(_, bit)| *bit)
 }
 
-/// Publishes an event where that is wanted.
-pub fn tell(hub: &Hub, bits: u32, event: &Event) {
-    if bits & bit_of(event.class) == 0 {
+/// Publishes an event on each node that wants it: what the parameter says there decides.
+pub fn tell(hub: &Hub, neighbours: &Neighbours, event: &Event) {
+    let (here, elsewhere) = (hub.notified(), neighbours.notified());
+    let class = bit_of(event.class);
+    if (here | elsewhere) & class == 0 {
         return;
     }
-    if bits & BY_KEY != 0 {
+    let publish = |bits: u32, channel: &[u8], text: &[u8]| {
+        if here & bits == bits {
+            hub.publish(channel, text);
+        }
+        neighbours.publish(Channels::Plain, channel, text, bits);
+    };
+    if (here | elsewhere) & BY_KEY != 0 {
         let mut channel = format!("__keyspace@{}__:", event.db).into_bytes();
         channel.extend_from_slice(&event.key);
-        hub.publish(&channel, event.name.as_bytes());
+        publish(class | BY_KEY, &channel, event.name.as_bytes());
     }
-    if bits & BY_EVENT != 0 {
+    if (here | elsewhere) & BY_EVENT != 0 {
         let channel = format!("__keyevent@{}__:{}", event.db, event.name);
-        hub.publish(channel.as_bytes(), &event.key);
+        publish(class | BY_EVENT, channel.as_bytes(), &event.key);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::head::{HeadRef, key_in};
 use crate::keyspace::Keyspace;
 use crate::session::commit;
 use crate::tables::{DATABASES, Db, Part};
-use crate::work::{Class, Work};
+use crate::work::Work;
 
 /// Keys that one look takes in.
 const LOOKED_AT: usize = 4096;
@@ -43,7 +43,7 @@ pub struct Looked {
 impl Purge {
     /// Looks at the next keys, and removes those that have expired.
     pub fn look(&mut self, keyspace: &Arc<Keyspace>, host: &dyn Host) -> Outcome<Looked> {
-        let Some(db) = keyspace.existing_db(self.db)? else {
+        let Some(db) = keyspace.completed_db(self.db, host)? else {
             self.next_db();
             return Ok(Looked {
                 keys: 0,
@@ -98,8 +98,8 @@ fn remove(keyspace: &Arc<Keyspace>, db: &Db, keys: &[Vec<u8>], host: &dyn Host) 
     let mut work = Work::begin(keyspace, Durability::default(), host);
     for key in keys {
         if work.try_lock_key(db, key)? && work.has_expired(db, key) {
+            // Which tells that it has expired.
             work.remove(db, key)?;
-            work.note(Class::Expired, "expired", db, key);
         }
     }
     let events = commit(work, host)?;

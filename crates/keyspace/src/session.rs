@@ -550,7 +550,7 @@ impl Session {
                 Ok(events) => {
                     self.keyspace.publish(&events, host);
                     for message in held {
-                        message.send(&self.keyspace.hub);
+                        message.send(&self.keyspace);
                     }
                     break Ok(());
                 }

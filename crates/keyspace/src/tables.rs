@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   redis.db0           a row for each key: its type, the value of a string, when it expires
+//!   redis.db0_piece      a row for each piece of a long string          key (id, number)
 //!   redis.db0_hash      a row for each field           key (id, field)
 //!   redis.db0_set       a row for each member          key (id, member)
 //!   redis.db0_zset      a row for each member          key (id, member), index (id, score, member)
@@ -13,7 +14,7 @@
 //! ```
 //!
 //! For SQL there are views beside them, which join keys and elements: `db0_keys` (with the lengths), `db0_hashes`, `db0_sets`, `db0_zsets`,
-//! `db0_lists`, `db0_streams`.
+//! `db0_lists`, `db0_streams`, `db0_pieces`.
 //!
 //! The elements of a hash, a set, … have the id that is in their key's row. So a key is renamed, or disappears with a million
 //! elements, by a change of its own row. Whoever changes an element holds the lock of the key's row.
@@ -53,10 +54,11 @@ pub enum Part {
     Group,
     Consumer,
     Pending,
+    Piece,
 }
 
 impl Part {
-    pub const ALL: [Part; 9] = [
+    pub const ALL: [Part; 10] = [
         Part::Keys,
         Part::Hash,
         Part::Set,
@@ -66,6 +68,7 @@ impl Part {
         Part::Group,
         Part::Consumer,
         Part::Pending,
+        Part::Piece,
     ];
 
     pub fn name(self, db: u32) -> String {
@@ -79,6 +82,7 @@ impl Part {
             Part::Group => "_group",
             Part::Consumer => "_consumer",
             Part::Pending => "_pending",
+            Part::Piece => "_piece",
         };
         format!("db{db}{suffix}")
     }
@@ -89,7 +93,7 @@ impl Part {
                 "`key` VARBINARY(3000) NOT NULL, \
                  `type` ENUM('string', 'list', 'set', 'zset', 'hash', 'stream') NOT NULL, \
                  `value` LONGBLOB NULL COMMENT 'of a string', \
-                 `meta` VARBINARY(1000) NULL COMMENT 'of other types: id, length and more', \
+                 `meta` VARBINARY(1000) NULL COMMENT 'of other types, and of a long string: id, length and more', \
                  `expires_at` DATETIME(3) NULL COMMENT 'in UTC', PRIMARY KEY (`key`)"
             }
             Part::Hash => {
@@ -124,6 +128,9 @@ impl Part {
                  `seq` BIGINT UNSIGNED NOT NULL, `consumer` VARBINARY(1000) NOT NULL, `delivered_ms` BIGINT NOT NULL, \
                  `deliveries` BIGINT NOT NULL, PRIMARY KEY (`id`, `group`, `ms`, `seq`)"
             }
+            Part::Piece => {
+                "`id` BIGINT UNSIGNED NOT NULL, `number` BIGINT UNSIGNED NOT NULL, `bytes` LONGBLOB NOT NULL, PRIMARY KEY (`id`, `number`)"
+            }
         }
     }
 
@@ -139,6 +146,7 @@ impl Part {
             Part::Group => &["id", "name", "last_ms", "last_seq", "entries_read"],
             Part::Consumer => &["id", "group", "name", "seen_ms", "active_ms"],
             Part::Pending => &["id", "group", "ms", "seq", "consumer", "delivered_ms", "deliveries"],
+            Part::Piece => &["id", "number", "bytes"],
         }
     }
 }
@@ -183,7 +191,7 @@ fn views(db: u32) -> Vec<String> {
         view(
             "keys",
             &format!(
-                "k.`type`, k.`value`, IF(k.`type` = 'string', LENGTH(k.`value`), {length}) AS `length`, k.`expires_at`"
+                "k.`type`, k.`value`, IF(k.`type` = 'string' AND (k.`value` IS NOT NULL OR k.`meta` IS NULL), LENGTH(k.`value`), {length}) AS `length`, k.`expires_at`"
             ),
             None,
         ),
@@ -205,6 +213,7 @@ fn views(db: u32) -> Vec<String> {
             "CONCAT(e.`ms`, '-', e.`seq`) AS `entry`, e.`fields`",
             Some(Part::Stream),
         ),
+        view("pieces", "e.`number`, e.`bytes`", Some(Part::Piece)),
     ]
 }
 

@@ -154,6 +154,12 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
+    /// Puts or removes a row that is changed under the lock of a key's row alone.
+    pub fn put_below_key(&mut self, table: &Table, key: &[u8], row: Option<&[u8]>) -> Outcome {
+        self.transaction.get_mut().put_unlocked(&table.rows, key, row)?;
+        Ok(())
+    }
+
     fn runtime(&self) -> Runtime<'_> {
         Runtime::new(
             self.keyspace.engine().participant(),
@@ -369,6 +375,7 @@ impl<'w> Work<'w> {
         head.write(table.layout(), key, &mut row);
         let mut bytes = std::mem::take(self.key.get_mut());
         db.write_row_key(key, &mut bytes);
+        self.note_expired(db, key, &bytes);
         let put = self.put_key_row(db, key, &bytes, Some(&row));
         *self.key.get_mut() = bytes;
         put
@@ -379,6 +386,7 @@ impl<'w> Work<'w> {
         let table = db.table(Part::Keys);
         let layout = table.layout();
         let bytes = db.row_key(key);
+        self.note_expired(db, key, &bytes);
         let found = self.transaction.borrow().get(&table.rows, &bytes, |row| {
             HeadRef::read(layout, row).map(|head| head.to_head())
         });
@@ -422,6 +430,9 @@ impl<'w> Work<'w> {
         let Some(id) = head.meta.first_chunk().map(|id| u64::from_be_bytes(*id)) else {
             return Ok(());
         };
+        if head.kind == Kind::String {
+            return self.remove_pieces(db, id);
+        }
         for &part in parts_of(head.kind) {
             self.remove_all(db, part, id)?;
         }
@@ -615,7 +626,7 @@ impl<'w> Work<'w> {
     // --- what others are told ---
 
     pub fn note(&mut self, class: Class, name: &'static str, db: &Db, key: &[u8]) {
-        if !self.keyspace.hub.wants_events() {
+        if !self.keyspace.wants_events() {
             return;
         }
         self.events.push(Event {
@@ -624,6 +635,26 @@ impl<'w> Work<'w> {
             class,
             name,
         });
+    }
+
+    /// A key's row is about to go, or to become another one: where it is that of a key that has expired, that is told now, once.
+    fn note_expired(&mut self, db: &Db, key: &[u8], row_key: &[u8]) {
+        if !self.keyspace.wants_events() {
+            return;
+        }
+        let table = db.table(Part::Keys);
+        let layout = table.layout();
+        let shown = self.transaction.borrow().get(&table.rows, row_key, |row| {
+            HeadRef::read(layout, row).and_then(|head| head.expires_at)
+        });
+        let has_expired = match shown {
+            Some(expires_at) => self.is_expired(expires_at),
+            None => self.expired(db, row_key).is_some(),
+        };
+        let is_it = |event: &Event| event.class == Class::Expired && event.db == db.number && event.key == key;
+        if has_expired && !self.events.iter().any(is_it) {
+            self.note(Class::Expired, "expired", db, key);
+        }
     }
 }
 
@@ -634,7 +665,7 @@ fn done<T>(result: Result<T, sql_plan::errors::StatementError>) -> Outcome {
 /// Where the elements of a type are.
 pub fn parts_of(kind: Kind) -> &'static [Part] {
     match kind {
-        Kind::String => &[],
+        Kind::String => &[Part::Piece],
         Kind::Hash => &[Part::Hash],
         Kind::Set => &[Part::Set],
         Kind::SortedSet => &[Part::SortedSet],
@@ -679,7 +710,18 @@ impl Collection {
         })
     }
 
-    fn meta(&self) -> Vec<u8> {
+    /// An empty one.
+    pub fn new(id: u64) -> Collection {
+        Collection {
+            id,
+            len: 0,
+            rest: Vec::new(),
+            expires_at: None,
+            is_new: true,
+        }
+    }
+
+    pub fn meta(&self) -> Vec<u8> {
         let mut meta = Vec::with_capacity(16 + self.rest.len());
         meta.extend_from_slice(&self.id.to_be_bytes());
         meta.extend_from_slice(&self.len.to_be_bytes());
@@ -704,13 +746,7 @@ impl Work<'_> {
             return Ok(collection);
         }
         self.remove(db, key)?;
-        Ok(Collection {
-            id: self.keyspace.next_id(),
-            len: 0,
-            rest: Vec::new(),
-            expires_at: None,
-            is_new: true,
-        })
+        Ok(Collection::new(self.keyspace.next_id()))
     }
 
     /// Writes the row of a key that holds elements; without any the key is gone.
@@ -724,10 +760,9 @@ impl Work<'_> {
         }
         let meta = collection.meta();
         let head = HeadRef {
-            kind,
-            value: &[],
             meta: &meta,
             expires_at: collection.expires_at,
+            ..HeadRef::without_value(kind)
         };
         self.put(db, key, head)
     }

@@ -6,6 +6,7 @@
 pub mod events;
 pub mod expiry;
 mod figures;
+pub mod messages;
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -22,6 +23,7 @@ use front_http::{
     Admission, BackupAnswer, BackupCall, Credentials, Figures, Health, MemoryStatus, NodeStatus, Order, Purpose,
     ShardStatus, Status, Visitor,
 };
+use keyspace::Keyspace;
 use parking_lot::Mutex;
 use shard::{Founding, NoPeers, Role, Shard};
 use sql::engine::{Engine, Surroundings};
@@ -70,6 +72,8 @@ pub struct Parts {
     /// `None`: a witness, which has nothing for sessions.
     pub engine: Option<Arc<Engine>>,
     pub cluster: Option<Arc<Cluster>>,
+    /// Once clients may come.
+    pub keyspace: Option<Arc<Keyspace>>,
 }
 
 impl Parts {
@@ -125,6 +129,7 @@ impl Parts {
                 shard,
                 engine: None,
                 cluster,
+                keyspace: None,
             });
         }
         let engine = Engine::open(env, shard.clone(), schema, &BlockingHost)?;
@@ -145,6 +150,7 @@ impl Parts {
             shard,
             engine: Some(engine),
             cluster,
+            keyspace: None,
         })
     }
 }

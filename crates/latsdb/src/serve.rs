@@ -26,7 +26,7 @@ use tracing::{info, warn};
 use crate::cluster::{Cluster, keep_up};
 use crate::config::{Config, RedisAddr, format_bytes};
 use crate::data_dir;
-use crate::node::{Node, Parts, Sessions, events, expiry};
+use crate::node::{Node, Parts, Sessions, events, expiry, messages};
 use crate::{logging, panics};
 
 /// How long an automatic id may be known to the node alone.
@@ -176,6 +176,9 @@ fn open_to_clients(
         cluster.serves(mysql.addr());
     }
     let keyspace = Keyspace::new(engine.clone());
+    if let Some(cluster) = &parts.cluster {
+        messages::start(cluster, &keyspace);
+    }
     let redis = open_to_redis(config, &keyspace, loops, &logins, tls.clone())?;
     let rest = Rest::new(engine.clone(), front_http::jobs(loops.loops()));
     doors.open(front_http::Open {
@@ -183,6 +186,10 @@ fn open_to_clients(
         tls,
         rest,
     });
+    let parts = Parts {
+        keyspace: Some(keyspace.clone()),
+        ..parts.clone()
+    };
     node.serves(parts.clone(), mysql.addr(), logins);
     tokio::spawn(log_automatic_ids(engine.clone()));
     tokio::spawn(events::keep_time(engine.clone(), parts.shard.clone(), loops.loops()));

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use crate::cluster::Cluster;
 use crate::support::{Running, directory, rows, verify};
 
 /// A client that knows no more of the protocol than it needs.
@@ -549,4 +550,53 @@ fn accounts_are_those_of_sql() {
     // They are in the process list.
     let shown = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'reader'";
     assert_eq!(rows(&mut sql, shown), ["1"]);
+}
+
+#[test]
+fn messages_reach_clients_of_all_nodes() {
+    let mut cluster = Cluster::start("redis_messages");
+    let clients = |cluster: &Cluster| [1, 2, 3].map(|node| Redis::connect(cluster.node(node)));
+    let [mut one, mut two, mut three] = clients(&cluster);
+    assert_eq!(two.ask("SUBSCRIBE news"), "subscribe news 1");
+    assert_eq!(three.ask("CONFIG SET notify-keyspace-events KA"), "OK");
+    assert_eq!(three.ask("PSUBSCRIBE __key*__:*"), "psubscribe __key*__:* 1");
+    // Nobody of its own node.
+    assert_eq!(one.ask("PUBLISH news 1"), "0");
+    assert_eq!(two.reply(), "message news 1");
+    for command in [
+        "MULTI",
+        "PUBLISH news never",
+        "DISCARD",
+        "MULTI",
+        "SET k v",
+        "PUBLISH news 2",
+    ] {
+        one.ask(command);
+    }
+    assert_eq!(one.ask("EXEC"), "OK 0");
+    assert_eq!(two.reply(), "message news 2");
+    assert_eq!(three.reply(), "pmessage __key*__:* __keyspace@0__:k set");
+    assert_eq!(one.ask("SET gone v PX 20"), "OK");
+    for event in ["set", "expire", "expired"] {
+        assert_eq!(
+            three.reply(),
+            format!("pmessage __key*__:* __keyspace@0__:gone {event}")
+        );
+    }
+    // A node that comes back learns what the others' clients listen to.
+    drop(one);
+    cluster.kill(1);
+    cluster.run(1);
+    let mut one = Redis::connect(cluster.node(1));
+    two.reader
+        .get_mut()
+        .set_read_timeout(Some(Duration::from_millis(50)))
+        .unwrap();
+    let mut is_heard = |one: &mut Redis| {
+        one.ask("PUBLISH news 3");
+        let mut byte = [0];
+        two.reader.read_exact(&mut byte).is_ok()
+    };
+    let heard = (0..400).find(|_| is_heard(&mut one));
+    assert!(heard.is_some(), "the node is not heard after its start");
 }

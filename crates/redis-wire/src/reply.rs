@@ -113,6 +113,16 @@ impl Reply {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
+    /// A string of so many bytes, which are appended by `write`. Where that fails, the reply is not whole.
+    pub fn bulk_by<E>(&mut self, len: usize, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        self.header(b'$', len as i64);
+        let begin = self.bytes.len();
+        write(&mut self.bytes)?;
+        debug_assert_eq!(self.bytes.len(), begin + len, "as many bytes as were told");
+        self.bytes.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+
     /// An integer as a string.
     pub fn bulk_integer(&mut self, value: i64) {
         self.bulk(value.to_string().as_bytes());

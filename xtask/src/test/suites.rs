@@ -62,6 +62,7 @@ pub const ON_REQUEST: &[&str] = &[
     "redis-units",
     "redis-differential",
     "redis-histories",
+    "redis-pubsub",
     "redis-hostile",
 ];
 
@@ -591,6 +592,20 @@ pub const SUITES: &[Suite] = &[
             python.arg("--server").arg(server);
             python.arg("--dir").arg(context.target("test-data/redis-histories"));
             python.args(["--rounds", if context.options.long { "100" } else { "4" }]);
+            Ok(python)
+        },
+    },
+    Suite {
+        name: "redis-pubsub",
+        about: "messages and keyspace notifications between three nodes, which are killed and paused",
+        needs: &["python3"],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(15),
+        command: |context| {
+            let mut python = redis_suite(context, "pubsub/suite.py")?;
+            python.arg("--cluster").arg(context.server_binary());
+            python.arg("--dir").arg(context.target("test-data/redis-pubsub"));
             Ok(python)
         },
     },

@@ -191,7 +191,7 @@ pub fn set(call: &mut SessionCall) -> Outcome {
             let bits = bits.ok_or_else(|| {
                 Failure::reply("ERR CONFIG SET failed (possibly related to argument 'notify-keyspace-events') - Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")
             })?;
-            call.session.keyspace.hub.set_notified(bits);
+            call.session.keyspace.set_notified(bits, call.host);
             continue;
         }
         if let Some(number) = NUMBERS.iter().find(|number| number.name == name) {

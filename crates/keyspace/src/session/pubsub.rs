@@ -9,8 +9,9 @@ use super::{Session, SessionCall};
 use crate::call::is_word;
 use crate::failure::{Failure, Outcome};
 use crate::glob::Glob;
-use crate::hub::{Hub, Listens, Subscriber};
+use crate::hub::{Listens, Subscriber};
 use crate::keyspace::Keyspace;
+use crate::neighbours::interest::Channels;
 
 /// What a session listens to.
 pub struct Subscriptions {
@@ -48,6 +49,16 @@ impl Subscriptions {
         }
     }
 
+    fn subscribe(&self, how: Listens, name: &[u8]) {
+        self.keyspace.hub.subscribe(how, name, &self.subscriber);
+        self.keyspace.neighbours.listens(how, name);
+    }
+
+    fn unsubscribe(&self, how: Listens, name: &[u8]) {
+        self.keyspace.hub.unsubscribe(how, name, &self.subscriber);
+        self.keyspace.neighbours.listens_no_more(how, name);
+    }
+
     fn is_empty(&self) -> bool {
         self.channels.is_empty() && self.patterns.is_empty() && self.shards.is_empty()
     }
@@ -57,7 +68,7 @@ impl Drop for Subscriptions {
     fn drop(&mut self) {
         for how in [Listens::ToChannel, Listens::ToPattern, Listens::ToShard] {
             for name in std::mem::take(self.of(how)) {
-                self.keyspace.hub.unsubscribe(how, &name, &self.subscriber);
+                self.unsubscribe(how, &name);
             }
         }
     }
@@ -107,10 +118,12 @@ fn begin(call: &mut SessionCall, how: Listens, word: &str) -> Outcome {
     for &name in &call.args[1..] {
         governor::tick()?;
         if subscriptions.of(how).insert(name.to_vec()) {
-            keyspace.hub.subscribe(how, name, &subscriptions.subscriber);
+            subscriptions.subscribe(how, name);
         }
         tell(call.reply, word, Some(name), subscriptions.count(how));
     }
+    // What is published anywhere after the answer is heard.
+    keyspace.tell_neighbours(call.host);
     Ok(())
 }
 
@@ -127,7 +140,6 @@ pub fn sunsubscribe(call: &mut SessionCall) -> Outcome {
 }
 
 fn end(call: &mut SessionCall, how: Listens, word: &str) -> Outcome {
-    let keyspace = call.session.keyspace.clone();
     let Some(subscriptions) = &mut call.session.subscriptions else {
         let named = &call.args[1..];
         match named {
@@ -146,7 +158,7 @@ fn end(call: &mut SessionCall, how: Listens, word: &str) -> Outcome {
     for name in names {
         governor::tick()?;
         if subscriptions.of(how).remove(&name) {
-            keyspace.hub.unsubscribe(how, &name, &subscriptions.subscriber);
+            subscriptions.unsubscribe(how, &name);
         }
         tell(call.reply, word, Some(&name), subscriptions.count(how));
     }
@@ -174,24 +186,24 @@ pub fn spublish(call: &mut SessionCall) -> Outcome {
     send(call, true)
 }
 
-/// Gives a message to those who listen, or keeps it for them, and answers how many they are.
+/// Gives a message to those who listen, or keeps it for them, and answers how many they are on this node.
 fn send(call: &mut SessionCall, to_shard: bool) -> Outcome {
     let message = Message {
         to_shard,
         channel: call.args[1].to_vec(),
         text: call.args[2].to_vec(),
     };
-    let hub = &call.session.keyspace.hub;
+    let keyspace = &call.session.keyspace;
     let reached = match &mut call.session.held_messages {
         Some(held) => {
             let reached = match to_shard {
-                true => hub.shard_listeners(&message.channel),
-                false => hub.listeners(&message.channel),
+                true => keyspace.hub.shard_listeners(&message.channel),
+                false => keyspace.hub.listeners(&message.channel),
             };
             held.push(message);
             reached
         }
-        None => message.send(hub),
+        None => message.send(keyspace),
     };
     call.reply.integer(reached as i64);
     Ok(())
@@ -205,11 +217,15 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    pub fn send(&self, hub: &Hub) -> usize {
-        match self.to_shard {
-            true => hub.publish_to_shard(&self.channel, &self.text),
-            false => hub.publish(&self.channel, &self.text),
-        }
+    /// To those of all nodes; how many of this node it has reached.
+    pub fn send(&self, keyspace: &Keyspace) -> usize {
+        let (channel, text) = (&self.channel, &self.text);
+        let (to, reached) = match self.to_shard {
+            true => (Channels::Shard, keyspace.hub.publish_to_shard(channel, text)),
+            false => (Channels::Plain, keyspace.hub.publish(channel, text)),
+        };
+        keyspace.neighbours.publish(to, channel, text, 0);
+        reached
     }
 }
 

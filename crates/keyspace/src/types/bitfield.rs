@@ -165,12 +165,25 @@ fn run(call: &mut Call, steps: &[Step]) -> Outcome {
     let key = call.arg(1);
     let written = steps.iter().filter(|step| !matches!(step.action, Action::Get));
     let needed = written.map(|step| step.width.end(step.offset)).max();
-    let mut value = call.string_of_len(key, needed.unwrap_or(0))?;
+    let is_long = call.is_long(key, needed.unwrap_or(0))?;
+    let mut value = match is_long {
+        true => Vec::new(),
+        false => call.string_of_len(key, needed.unwrap_or(0))?,
+    };
     call.reply.array(steps.len());
     let mut changes = 0;
     for step in steps {
         governor::tick()?;
-        let old = step.width.get(&value, step.offset);
+        // Of a long string the bytes that it is in.
+        let first = match is_long {
+            true => (step.offset >> 3) as usize,
+            false => 0,
+        };
+        let offset = step.offset - 8 * first as u64;
+        if is_long {
+            value = call.padded_part(key, first..step.width.end(step.offset))?;
+        }
+        let old = step.width.get(&value, offset);
         let (new, answers_new) = match step.action {
             Action::Get => {
                 call.reply.integer(old);
@@ -184,14 +197,21 @@ fn run(call: &mut Call, steps: &[Step]) -> Outcome {
         match step.overflow.fit(step.width, new) {
             None => call.reply.null(),
             Some(new) => {
-                step.width.put(&mut value, step.offset, new);
+                step.width.put(&mut value, offset, new);
+                if is_long {
+                    call.change_part(key, first, &value)?;
+                }
                 call.reply.integer(if answers_new { new } else { old });
                 changes += 1;
             }
         }
     }
-    if needed.is_some() {
-        call.change_string(key, &value)?;
+    match needed {
+        Some(needed) if is_long => {
+            call.change_part(key, needed, b"")?;
+        }
+        Some(_) => call.change_string(key, &value)?,
+        None => {}
     }
     if changes > 0 {
         call.note(Class::String, "setbit", key);

@@ -52,14 +52,14 @@ pub fn setbit(call: &mut Call) -> Outcome {
         _ => return Err(Failure::reply("ERR bit is not an integer or out of range")),
     };
     let at = (offset >> 3) as usize;
-    let mut value = call.string_of_len(key, at + 1)?;
-    let old = bit_of(&value, offset);
+    let mut byte = call.padded_part(key, at..at + 1)?;
+    let old = bit_of(&byte, offset & 7);
     let mask = 1 << (7 - (offset & 7));
     match bit {
-        true => value[at] |= mask,
-        false => value[at] &= !mask,
+        true => byte[0] |= mask,
+        false => byte[0] &= !mask,
     }
-    call.change_string(key, &value)?;
+    call.change_part(key, at, &byte)?;
     call.note(Class::String, "setbit", key);
     call.reply.integer(i64::from(old));
     Ok(())
@@ -67,8 +67,9 @@ pub fn setbit(call: &mut Call) -> Outcome {
 
 pub fn getbit(call: &mut Call) -> Outcome {
     let offset = offset(call.arg(2), None)?;
-    let bit = call.with_string(call.args[1], |value| bit_of(value, offset))?;
-    call.reply.integer(i64::from(bit.unwrap_or(false)));
+    let at = (offset >> 3) as usize;
+    let byte = call.padded_part(call.args[1], at..at + 1)?;
+    call.reply.integer(i64::from(bit_of(&byte, offset & 7)));
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use types::{IndexId, ValueRef};
 use crate::call::{Call, is_word};
 use crate::failure::{Failure, Outcome, no_such_key, syntax};
 use crate::glob::Glob;
-use crate::head::{Head, Kind};
+use crate::head::{Head, HeadRef, Kind};
 use crate::tables::{Db, Part};
 use crate::work::{Class, Collection, Work};
 
@@ -183,8 +183,14 @@ pub fn copy(call: &mut Call) -> Outcome {
 
 /// Writes a copy of what a key holds under another one.
 fn copy_to(work: &mut Work<'_>, db: &Db, head: &Head, target: &Db, to: &[u8]) -> Outcome {
-    let Some(old) = Collection::of(head.as_ref()).filter(|_| head.kind != Kind::String) else {
-        return work.put(target, to, head.as_ref());
+    let Some(old) = Collection::of(head.as_ref()).filter(|_| head.kind != Kind::String || head.as_ref().is_long())
+    else {
+        // What a long string has left in pieces before SQL gave it a value is not copied.
+        let head = HeadRef {
+            meta: &[],
+            ..head.as_ref()
+        };
+        return work.put(target, to, head);
     };
     let new = Collection {
         id: work.keyspace.next_id(),
@@ -358,7 +364,7 @@ pub fn object_encoding(call: &mut Call) -> Outcome {
     // Nothing here is packed; told is what Redis would choose by the sizes that it tells apart.
     let encoding = match head.kind {
         Kind::String if parse_i64(&head.value).is_some() => "int",
-        Kind::String if head.value.len() <= 44 => "embstr",
+        Kind::String if head.value.len() <= 44 && !head.as_ref().is_long() => "embstr",
         Kind::String => "raw",
         Kind::List if len <= 128 => "listpack",
         Kind::List => "quicklist",

@@ -7,6 +7,8 @@ use types::IndexId;
 
 use crate::call::{Call, is_word};
 use crate::failure::{Outcome, syntax};
+use crate::head::Kind;
+use crate::types::long::PIECE;
 use crate::work::{Collection, parts_of};
 
 /// What a row costs beside its own bytes: its record, its key, its place in an index.
@@ -49,6 +51,7 @@ pub fn usage(call: &mut Call) -> Outcome {
                 })?;
             // Only of the first part is it known how many rows there are.
             let all = match parts_of(head.kind).first() == Some(&part) {
+                true if head.kind == Kind::String => collection.len.div_ceil(PIECE as u64).max(rows),
                 true => collection.len.max(rows),
                 false => rows,
             };

@@ -11,6 +11,7 @@ pub mod hash_expiry;
 pub mod help;
 pub mod hyperloglog;
 pub mod list;
+mod long;
 pub mod memory;
 pub mod scan;
 pub mod set;

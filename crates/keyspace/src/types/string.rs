@@ -1,11 +1,11 @@
-//! Strings: a value in the key's row.
+//! Strings: a value in the key's row, or in pieces ([`long`](super::long)).
 
 use redis_wire::extended::Extended;
 use redis_wire::number::{parse_i64, parse_wide};
 
 use crate::call::{Call, is_word};
 use crate::expiry::{self, Unit};
-use crate::failure::{Failure, Outcome, not_integer, syntax, wrong_type};
+use crate::failure::{Failure, Outcome, not_integer, syntax};
 use crate::head::{HeadRef, Kind};
 use crate::work::{Class, KEYS_AHEAD};
 
@@ -18,54 +18,28 @@ impl Call<'_, '_> {
         self.with_string(key, <[u8]>::to_vec)
     }
 
-    /// Shows a string's value.
-    #[inline]
-    pub fn with_string<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Outcome<Option<R>> {
-        let found = self.work.read(&self.db, key, |head| match head.kind {
-            Kind::String => Ok(read(head.value)),
-            _ => Err(wrong_type()),
-        });
-        found.transpose()
-    }
-
-    /// Gives a key the value of a string, whatever was there before.
-    pub fn set_string(&mut self, key: &[u8], value: &[u8], expires_at: Option<i64>) -> Outcome {
+    /// Gives a key another moment to expire at.
+    fn expires(&mut self, key: &[u8], at: Option<i64>) -> Outcome {
         let db = self.db.clone();
-        if self.work.kind(&db, key).is_none_or(|kind| kind != Kind::String) {
-            self.work.remove(&db, key)?;
+        match self.work.head(&db, key) {
+            Some(head) => self.work.put(
+                &db,
+                key,
+                HeadRef {
+                    expires_at: at,
+                    ..head.as_ref()
+                },
+            ),
+            None => Ok(()),
         }
-        let head = HeadRef {
-            kind: Kind::String,
-            value,
-            meta: &[],
-            expires_at,
-        };
-        self.work.put(&db, key, head)
-    }
-
-    /// Changes a string's value; when it expires stays.
-    pub fn change_string(&mut self, key: &[u8], value: &[u8]) -> Outcome {
-        let expires_at = self.work.read(&self.db, key, |head| head.expires_at).flatten();
-        self.set_string(key, value, expires_at)
     }
 }
 
 pub fn get(call: &mut Call) -> Outcome {
-    let reply = &mut *call.reply;
-    let found = call.work.read(&call.db, call.args[1], |head| match head.kind {
-        Kind::String => {
-            reply.bulk(head.value);
-            Ok(())
-        }
-        _ => Err(wrong_type()),
-    });
-    match found {
-        Some(done) => done,
-        None => {
-            call.reply.null();
-            Ok(())
-        }
+    if call.reply_part(call.args[1], |len| 0..len)?.is_none() {
+        call.reply.null();
     }
+    Ok(())
 }
 
 /// The options of SET and GETEX.
@@ -209,7 +183,7 @@ pub fn getex(call: &mut Call) -> Outcome {
                 call.note(Class::Generic, "del", key);
             }
             false => {
-                call.set_string(key, &value, Some(at))?;
+                call.expires(key, Some(at))?;
                 call.note(Class::Generic, "expire", key);
             }
         }
@@ -220,7 +194,7 @@ pub fn getex(call: &mut Call) -> Outcome {
             .flatten()
             .is_some()
     {
-        call.set_string(key, &value, None)?;
+        call.expires(key, None)?;
         call.note(Class::Generic, "persist", key);
     }
     call.reply.bulk(&value);
@@ -235,15 +209,8 @@ pub fn mget(call: &mut Call) -> Outcome {
             let next = call.args[1 + at..].iter().take(KEYS_AHEAD);
             call.work.fetch_ahead(&call.db, &next.copied().collect::<Vec<_>>());
         }
-        let reply = &mut *call.reply;
-        let found = call.work.read(&call.db, key, |head| {
-            let is_string = head.kind == Kind::String;
-            if is_string {
-                reply.bulk(head.value);
-            }
-            is_string
-        });
-        if found != Some(true) {
+        let is_string = call.work.kind(&call.db, key) == Some(Kind::String);
+        if !is_string || call.reply_part(key, |len| 0..len)?.is_none() {
             call.reply.null();
         }
     }
@@ -283,19 +250,18 @@ fn set_pairs(call: &mut Call, command: &str) -> Outcome {
 }
 
 pub fn strlen(call: &mut Call) -> Outcome {
-    let len = call.with_string(call.args[1], <[u8]>::len)?;
-    call.reply.integer(len.unwrap_or(0) as i64);
+    let text = call.text(call.args[1])?;
+    call.reply.integer(text.map_or(0, |text| text.len) as i64);
     Ok(())
 }
 
 pub fn append(call: &mut Call) -> Outcome {
     let (key, tail) = (call.arg(1), call.arg(2));
-    let mut value = call.string(key)?.unwrap_or_default();
-    check_len(value.len(), tail.len())?;
-    value.extend_from_slice(tail);
-    call.change_string(key, &value)?;
+    let before = call.text(key)?.map_or(0, |text| text.len);
+    check_len(before, tail.len())?;
+    let len = call.change_part(key, before, tail)?;
     call.note(Class::String, "append", key);
-    call.reply.integer(value.len() as i64);
+    call.reply.integer(len as i64);
     Ok(())
 }
 
@@ -324,21 +290,10 @@ pub fn part_of(len: usize, start: i64, end: i64) -> std::ops::Range<usize> {
 
 pub fn getrange(call: &mut Call) -> Outcome {
     let (start, end) = (call.integer(2)?, call.integer(3)?);
-    let reply = &mut *call.reply;
-    let found = call.work.read(&call.db, call.args[1], |head| match head.kind {
-        Kind::String => {
-            reply.bulk(&head.value[part_of(head.value.len(), start, end)]);
-            Ok(())
-        }
-        _ => Err(wrong_type()),
-    });
-    match found {
-        Some(done) => done,
-        None => {
-            call.reply.bulk(b"");
-            Ok(())
-        }
+    if call.reply_part(call.args[1], |len| part_of(len, start, end))?.is_none() {
+        call.reply.bulk(b"");
     }
+    Ok(())
 }
 
 pub fn setrange(call: &mut Call) -> Outcome {
@@ -346,20 +301,15 @@ pub fn setrange(call: &mut Call) -> Outcome {
     let Ok(offset) = usize::try_from(offset) else {
         return Err(Failure::reply("ERR offset is out of range"));
     };
-    let old = call.string(key)?;
+    let old = call.text(key)?;
     if part.is_empty() {
-        call.reply.integer(old.map_or(0, |old| old.len()) as i64);
+        call.reply.integer(old.map_or(0, |old| old.len) as i64);
         return Ok(());
     }
     check_len(offset, part.len())?;
-    let mut value = old.unwrap_or_default();
-    if value.len() < offset + part.len() {
-        value.resize(offset + part.len(), 0);
-    }
-    value[offset..offset + part.len()].copy_from_slice(part);
-    call.change_string(key, &value)?;
+    let len = call.change_part(key, offset, part)?;
     call.note(Class::String, "setrange", key);
-    call.reply.integer(value.len() as i64);
+    call.reply.integer(len as i64);
     Ok(())
 }
 

@@ -10,6 +10,7 @@
 //! * `orders`: what the operator asks for;
 //! * `relay`: the way round a cut between two nodes;
 //! * `sessions`: the sessions of the other nodes, as statements ask for them;
+//! * `words`: what layers above the shard say to their like on other nodes;
 //! * `upkeep`: peers follow the membership, and the membership follows where nodes are.
 
 mod control;
@@ -19,6 +20,7 @@ mod orders;
 mod relay;
 mod sessions;
 mod upkeep;
+pub mod words;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock, Weak};
@@ -38,8 +40,9 @@ use crate::config::{Config, PeerConfig};
 pub use control::{Presence, Request, Response};
 pub use join::{join, rejoin};
 pub use levels::{has_risen, is_there_already};
-use relay::DeadEnds;
+use relay::{Carried, DeadEnds};
 pub use upkeep::keep_up;
+use words::Listeners;
 
 /// The other nodes, for as long as this one runs.
 pub struct Cluster {
@@ -61,6 +64,7 @@ pub struct Cluster {
     /// What the others have said of themselves last.
     others: Mutex<Vec<Presence>>,
     dead_ends: DeadEnds,
+    listeners: Listeners,
     /// For calls that outlast a borrow.
     this: Weak<Cluster>,
 }
@@ -70,6 +74,7 @@ impl Cluster {
         Arc::new_cyclic(|this| Cluster {
             this: this.clone(),
             dead_ends: DeadEnds::default(),
+            listeners: Listeners::default(),
             config: peer.clone(),
             node: config.node_id,
             role: config.role,
@@ -200,7 +205,7 @@ impl Peers for Cluster {
             };
             let left = within.saturating_sub(began.elapsed());
             if let (CallError::NotSent { request, .. }, Some(this)) = (&error, this.upgrade())
-                && let Some(answer) = this.call_round(to, lane, request, left).await
+                && let Some(answer) = this.call_round(to, Carried::Call(lane), request, left).await
             {
                 return answer;
             }
@@ -222,6 +227,7 @@ impl Service for Cluster {
         match lane {
             net::Lane::Control => match self.answer_relayed(from, &request) {
                 Some(answer) => answer,
+                None if words::is_one(&request) => self.answer_words(from, &request),
                 None => self.answer(from, &request),
             },
             net::Lane::Consensus => self.answer_on(from, Lane::Consensus, &request),

@@ -47,9 +47,17 @@ impl DeadEnds {
     }
 }
 
+/// What is passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carried {
+    Call(Lane),
+    /// What layers above the shard say ([`words`](super::words)).
+    Words,
+}
+
 /// A call in the hands of others.
 struct Relayed<'a> {
-    lane: Lane,
+    carried: Carried,
     to: u32,
     from: Caller,
     request: &'a [u8],
@@ -59,9 +67,10 @@ impl Relayed<'_> {
     fn encode(&self, kind: u8) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + self.request.len());
         bytes.push(kind);
-        bytes.push(match self.lane {
-            Lane::Consensus => 1,
-            Lane::Storage => 2,
+        bytes.push(match self.carried {
+            Carried::Call(Lane::Consensus) => 1,
+            Carried::Call(Lane::Storage) => 2,
+            Carried::Words => 3,
         });
         for number in [self.to, self.from.node, self.from.incarnation] {
             bytes.extend(number.to_le_bytes());
@@ -74,9 +83,10 @@ impl Relayed<'_> {
         let (head, request) = bytes.split_at_checked(HEAD_BYTES)?;
         let number = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
         Some(Relayed {
-            lane: match head[1] {
-                1 => Lane::Consensus,
-                2 => Lane::Storage,
+            carried: match head[1] {
+                1 => Carried::Call(Lane::Consensus),
+                2 => Carried::Call(Lane::Storage),
+                3 => Carried::Words,
                 _ => return None,
             },
             to: number(2),
@@ -95,7 +105,7 @@ impl Cluster {
     pub(super) async fn call_round(
         &self,
         to: u32,
-        lane: Lane,
+        carried: Carried,
         request: &[u8],
         within: Duration,
     ) -> Option<Result<Vec<u8>, NoAnswer>> {
@@ -109,7 +119,7 @@ impl Cluster {
         };
         let between = net.peers().iter().find(|peer| is_open(peer))?.node;
         let relayed = Relayed {
-            lane,
+            carried,
             to,
             from: Caller {
                 node: self.node,
@@ -132,7 +142,10 @@ impl Cluster {
                 Some((&ANSWERED, answer)) => Ok(answer.to_vec()),
                 Some((&MAY_HAVE_ARRIVED, _)) => Err(no_answer("the answer is lost".into(), true)),
                 Some((&NOT_ARRIVED, _)) => {
-                    self.dead_ends.note(to);
+                    // A node of an earlier version does not pass words on, and everything else still.
+                    if carried != Carried::Words {
+                        self.dead_ends.note(to);
+                    }
                     Err(no_answer("it does not reach the node either".into(), false))
                 }
                 _ => Err(no_answer("an answer of another version".into(), true)),
@@ -169,7 +182,10 @@ impl Cluster {
         if relayed.to != self.node {
             return Some(refused);
         }
-        let answer = self.answer_on(relayed.from, relayed.lane, relayed.request);
+        let answer = match relayed.carried {
+            Carried::Call(lane) => self.answer_on(relayed.from, lane, relayed.request),
+            Carried::Words => self.answer_words(relayed.from, relayed.request),
+        };
         Some(Box::pin(async move {
             let mut bytes = vec![ANSWERED];
             bytes.extend(answer.await);
@@ -185,7 +201,7 @@ mod tests {
     #[test]
     fn a_call_in_the_hands_of_others_comes_back() {
         let call = Relayed {
-            lane: Lane::Storage,
+            carried: Carried::Call(Lane::Storage),
             to: 3,
             from: Caller {
                 node: 1,
@@ -197,15 +213,15 @@ mod tests {
         let bytes = call.encode(PASS_ON);
         let read = Relayed::decode(&bytes).unwrap();
         assert_eq!(
-            (read.lane, read.to, read.from, read.request),
-            (call.lane, 3, call.from, &b"lock"[..])
+            (read.carried, read.to, read.from, read.request),
+            (call.carried, 3, call.from, &b"lock"[..])
         );
         for length in 0..HEAD_BYTES {
             assert!(Relayed::decode(&bytes[..length]).is_none());
         }
         assert!(Relayed::decode(&[PASS_ON; HEAD_BYTES]).is_some());
         assert!(
-            Relayed::decode(&[DELIVER, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_none(),
+            Relayed::decode(&[DELIVER, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_none(),
             "not of this lane"
         );
     }

@@ -83,6 +83,12 @@ pub fn read(started: Instant, registry: &Registry, parts: Option<&Parts>) -> Fig
     if let Some(cluster) = &parts.cluster {
         figures.peer_round_trip_micros = cluster.round_trips();
     }
+    if let Some(keyspace) = &parts.keyspace {
+        let messages = keyspace.neighbours.counted();
+        figures.messages_to_nodes = messages.sent;
+        figures.messages_from_nodes = messages.heard;
+        figures.messages_lost = messages.lost;
+    }
     figures
 }
 

@@ -1,0 +1,234 @@
+//! Long strings: what is read is what was written, whether their bytes are in the key's row or in pieces, and nothing is left of them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Client, Database};
+use proptest::prelude::*;
+use sql::result::BufferedRows;
+use sql::session::{Session as SqlSession, SessionOptions};
+use sql_api::host::BlockingHost;
+
+fn sql(database: &Database, statement: &str) -> BufferedRows {
+    let engine = database.keyspace.engine().clone();
+    let mut session = SqlSession::new(engine, SessionOptions::default()).unwrap();
+    let mut rows = BufferedRows::default();
+    session.query(statement.as_bytes(), &BlockingHost, &mut rows).unwrap();
+    rows
+}
+
+/// The first value of each row, as text.
+fn column(database: &Database, query: &str) -> Vec<String> {
+    let rows = sql(database, query);
+    (0..rows.len()).map(|at| rows.row(at)[0].to_string()).collect()
+}
+
+fn pieces(database: &Database) -> Vec<String> {
+    column(database, "SELECT CAST(COUNT(*) AS CHAR) FROM redis.db0_piece")
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Set(usize),
+    Append(usize),
+    SetRange(usize, usize),
+    SetBit(usize, bool),
+    Field(usize, i64),
+    Rename(usize),
+    Copy(usize),
+    Expire,
+    Delete,
+}
+
+/// Lengths and places around the limits: of a piece, and of what is kept whole.
+fn place() -> impl Strategy<Value = usize> {
+    let edges = prop::sample::select(vec![0, 1, 16_384, 32_768, 65_536, 81_920, 120_000]);
+    (edges, 0..60usize).prop_map(|(edge, beside)| (edge + beside).saturating_sub(30))
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        place().prop_map(Step::Set),
+        place().prop_map(Step::Append),
+        (place(), 1..40_000usize).prop_map(|(at, len)| Step::SetRange(at, len)),
+        (place(), any::<bool>()).prop_map(|(at, bit)| Step::SetBit(at * 8 + at % 8, bit)),
+        (place(), 0..1i64 << 30).prop_map(|(at, number)| Step::Field(at * 8 + at % 8, number)),
+        (0..3usize).prop_map(Step::Rename),
+        (0..3usize).prop_map(Step::Copy),
+        Just(Step::Expire),
+        Just(Step::Delete),
+    ]
+}
+
+fn bytes_of(len: usize, salt: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 7 + at / 251 + salt * 31) as u8).collect()
+}
+
+fn put(value: &mut Vec<u8>, at: usize, bytes: &[u8]) {
+    value.resize(value.len().max(at + bytes.len()), 0);
+    value[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+fn put_bits(value: &mut Vec<u8>, at: usize, bits: u32, number: i64) {
+    value.resize(value.len().max((at + bits as usize - 1) / 8 + 1), 0);
+    for bit in 0..bits as usize {
+        let (place, mask) = ((at + bit) / 8, 1 << (7 - (at + bit) % 8));
+        match number >> (bits as usize - 1 - bit) & 1 {
+            0 => value[place] &= !mask,
+            _ => value[place] |= mask,
+        }
+    }
+}
+
+struct Run {
+    client: Client,
+    model: BTreeMap<String, Vec<u8>>,
+}
+
+impl Run {
+    fn ask(&mut self, words: &[&[u8]]) -> String {
+        self.client.send(words).to_string()
+    }
+
+    fn step(&mut self, key: &str, step: &Step, salt: usize) {
+        let name = key.as_bytes();
+        match *step {
+            Step::Set(len) => {
+                let value = bytes_of(len, salt);
+                self.ask(&[b"SET", name, &value]);
+                self.model.insert(key.into(), value);
+            }
+            Step::Append(len) => {
+                let tail = bytes_of(len, salt);
+                self.ask(&[b"APPEND", name, &tail]);
+                self.model.entry(key.into()).or_default().extend(tail);
+            }
+            Step::SetRange(at, len) => {
+                let part = bytes_of(len, salt);
+                self.ask(&[b"SETRANGE", name, at.to_string().as_bytes(), &part]);
+                put(self.model.entry(key.into()).or_default(), at, &part);
+            }
+            Step::SetBit(at, bit) => {
+                let number = i64::from(bit);
+                self.ask(&[
+                    b"SETBIT",
+                    name,
+                    at.to_string().as_bytes(),
+                    number.to_string().as_bytes(),
+                ]);
+                put_bits(self.model.entry(key.into()).or_default(), at, 1, number);
+            }
+            Step::Field(at, number) => {
+                let (at_text, text) = (at.to_string(), number.to_string());
+                let words: [&[u8]; 6] = [b"BITFIELD", name, b"SET", b"u31", at_text.as_bytes(), text.as_bytes()];
+                self.ask(&words);
+                put_bits(self.model.entry(key.into()).or_default(), at, 31, number);
+            }
+            Step::Rename(to) => {
+                let to = format!("k{to}");
+                if let Some(value) = self.model.get(key).cloned() {
+                    self.ask(&[b"RENAME", name, to.as_bytes()]);
+                    self.model.remove(key);
+                    self.model.insert(to, value);
+                }
+            }
+            Step::Copy(to) => {
+                let to = format!("k{to}");
+                if let Some(value) = self.model.get(key).cloned().filter(|_| key != to) {
+                    self.ask(&[b"COPY", name, to.as_bytes(), b"REPLACE"]);
+                    self.model.insert(to, value);
+                }
+            }
+            Step::Expire => {
+                self.ask(&[b"EXPIRE", name, b"1000"]);
+                self.ask(&[b"PERSIST", name]);
+            }
+            Step::Delete => {
+                self.ask(&[b"DEL", name]);
+                self.model.remove(key);
+            }
+        }
+    }
+
+    fn check(&mut self) {
+        for (key, value) in self.model.clone() {
+            let got = self.client.send(&[b"GET", key.as_bytes()]);
+            assert!(got.bytes() == value, "{key} is another value");
+            let (from, to) = (value.len() / 3, value.len() / 2);
+            let part = self.client.send(&[
+                b"GETRANGE",
+                key.as_bytes(),
+                from.to_string().as_bytes(),
+                to.to_string().as_bytes(),
+            ]);
+            let end = value.len().min(to + 1);
+            assert!(part.bytes() == &value[from..end], "a part of {key} is another one");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_read_is_what_was_written(steps in prop::collection::vec((0..3usize, step()), 1..25)) {
+        let database = Database::open();
+        let mut run = Run { client: database.client(), model: BTreeMap::new() };
+        for (salt, (key, step)) in steps.iter().enumerate() {
+            run.step(&format!("k{key}"), step, salt);
+            run.check();
+        }
+        for key in ["k0", "k1", "k2"] {
+            run.step(key, &Step::Delete, 0);
+        }
+        prop_assert_eq!(run.ask(&[b"DBSIZE"]), ":0");
+        if database.keyspace.is_used() {
+            prop_assert_eq!(pieces(&database), ["0"]);
+        }
+    }
+}
+
+#[test]
+fn a_bit_far_out_costs_one_piece() {
+    let database = Database::open();
+    let mut client = database.client();
+    assert_eq!(client.run("SETBIT k 4000000000 1"), ":0");
+    assert_eq!(client.run("STRLEN k"), ":500000001");
+    assert_eq!(client.run("GETBIT k 4000000000"), ":1");
+    assert_eq!(client.answer("GETRANGE k 100 102").bytes(), [0; 3]);
+    assert_eq!(pieces(&database), ["1"]);
+    assert_eq!(client.run("DEL k"), ":1");
+    assert_eq!(pieces(&database), ["0"]);
+}
+
+#[test]
+fn a_row_that_has_a_value_is_that_value() {
+    let database = Database::open();
+    let mut client = database.client();
+    client.run("SET k v");
+    // As former versions wrote it.
+    sql(
+        &database,
+        "UPDATE redis.db0 SET value = REPEAT('x', 100000) WHERE `key` = 'k'",
+    );
+    assert_eq!(client.run("STRLEN k"), ":100000");
+    assert_eq!(pieces(&database), ["0"]);
+    assert_eq!(client.run("APPEND k y"), ":100001");
+    assert_eq!(client.run("GETRANGE k 99999 -1"), "\"xy\"");
+    assert_eq!(pieces(&database), ["7"]);
+    assert_eq!(
+        column(
+            &database,
+            "SELECT CAST(length AS CHAR) FROM redis.db0_keys WHERE value IS NULL"
+        ),
+        ["100001"]
+    );
+    sql(&database, "UPDATE redis.db0 SET value = 'short' WHERE `key` = 'k'");
+    assert_eq!(client.run("GET k"), "\"short\"");
+    assert_eq!(client.run("APPEND k er"), ":7");
+    assert_eq!(client.run("GET k"), "\"shorter\"");
+    assert_eq!(pieces(&database), ["0"]);
+}
