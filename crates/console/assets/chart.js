@@ -21,7 +21,7 @@ export function lineChart({ title, series, show, note, isBinary = false, isLog =
   const element = h("figure", { class: "card chart-card" },
     h("figcaption", {}, h("h3", {}, title), note && h("span", { class: "muted" }, note)), plot, legend, readout, summary);
   const cursor = svg("line", { class: "cursor", y1: INSET.top, y2: HEIGHT - INSET.bottom, visibility: "hidden" });
-  let now = { points: [], from: 0, to: 1, most: 1, least: 0 };
+  let now = { points: [], from: 0, to: 1, least: 1, most: 10 };
   let at = null;
   let width = 560;
 

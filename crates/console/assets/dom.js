@@ -61,7 +61,7 @@ export function copyButton(text, label) {
   const button = h("button", { type: "button", class: "quiet small", "aria-label": `Copy ${label}` }, "Copy");
   button.addEventListener("click", async () => {
     try {
-      await navigator.clipboard.writeText(typeof text === "function" ? text() : text);
+      await copy(text);
       button.textContent = "Copied";
       say(`Copied ${label}`);
     } catch {
@@ -70,6 +70,20 @@ export function copyButton(text, label) {
     setTimeout(() => (button.textContent = "Copy"), 1500);
   });
   return button;
+}
+
+async function copy(text) {
+  if (navigator.clipboard) {
+    await navigator.clipboard.writeText(text);
+    return;
+  }
+  // Without TLS, on another machine, there is the old way alone.
+  const field = h("textarea", { class: "unseen", value: text });
+  document.body.append(field);
+  field.select();
+  const isDone = document.execCommand("copy");
+  field.remove();
+  if (!isDone) throw new Error("not allowed");
 }
 
 /** Gives the user a file. */

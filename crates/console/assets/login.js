@@ -3,7 +3,7 @@
 import { Failure, logIn } from "./client.js";
 import { h, setText } from "./dom.js";
 
-/** Shows the form in the place of everything; done when somebody has logged in. */
+/** Shows the form in the place of everything; done when somebody has logged in, or hopes to need no login. */
 export function showLogin(main, why) {
   return new Promise((resolve) => {
     const user = h("input", { id: "user", name: "user", autocomplete: "username", required: true, autocapitalize: "none", spellcheck: "false" });
@@ -32,7 +32,8 @@ export function showLogin(main, why) {
         h("form", { on: { submit } },
           h("label", { for: "user" }, "Account"), user,
           h("label", { for: "password" }, "Password"), password,
-          problem, button)));
+          problem, h("div", { class: "actions" }, button,
+            h("button", { type: "button", class: "quiet", on: { click: () => resolve() } }, "Go on without a login")))));
     user.focus();
   });
 }

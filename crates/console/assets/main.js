@@ -85,6 +85,11 @@ async function begin({ asAccount = false, why } = {}) {
         await new Promise((resolve) => setTimeout(resolve, 1500));
         continue;
       }
+      // A witness has no accounts and no rows, but a state.
+      if (error.status === 501) {
+        who = { account: "a witness", version: "" };
+        break;
+      }
       if (error.status !== 401 && error.status !== 403) {
         replace(main, h("p", { class: "problem", role: "alert" }, error.message));
         return;
@@ -116,7 +121,7 @@ function route() {
   if (!who) return;
   const [name, ...rest] = location.hash.replace(/^#\//, "").split("/");
   const known = VIEWS[name] ? name : "overview";
-  const address = rest.map(decodeURIComponent);
+  const address = rest.map(decoded);
   if (shown.name === known && shown.view.go) {
     shown.view.go(address);
     return;
@@ -141,6 +146,15 @@ function route() {
 }
 
 let hasNavigated = false;
+
+/** A part of an address; as it stands, where it was written by hand. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
 
 /** Lets a view ask for its data: at once, and then again and again while somebody looks. */
 function polling(view, every, problem) {
