@@ -17,9 +17,9 @@ export function lineChart({ title, series, show, note, isBinary = false, isLog =
   const legend = h("ul", { class: "legend" }, series.map((one) =>
     h("li", {}, h("span", { class: `swatch c${one.color}` }), one.label, h("output", {}))));
   const outputs = [...legend.querySelectorAll("output")];
-  const plot = h("div", { class: "plot", tabindex: 0, role: "group", "aria-label": `${title}: left and right arrow keys read single moments` }, picture);
+  const plot = h("div", { class: "plot", tabindex: 0, role: "group", "aria-label": `${title}: left and right arrow keys read single moments` }, picture, readout);
   const element = h("figure", { class: "card chart-card" },
-    h("figcaption", {}, h("h3", {}, title), note && h("span", { class: "muted" }, note)), plot, legend, readout, summary);
+    h("figcaption", {}, h("h3", {}, title), note && h("span", { class: "muted" }, note)), plot, legend, summary);
   const cursor = svg("line", { class: "cursor", y1: INSET.top, y2: HEIGHT - INSET.bottom, visibility: "hidden" });
   let now = { points: [], from: 0, to: 1, least: 1, most: 10 };
   let at = null;

@@ -19,6 +19,11 @@ export function count(value) {
   return String(value).replace(/^(-?\d+)/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, "\u202f"));
 }
 
+/** `1 row`, `2 rows`. */
+export function counted(value, what, many = `${what}s`) {
+  return `${count(value)} ${String(value) === "1" ? what : many}`;
+}
+
 /** A figure of three digits or so. */
 export function figure(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";

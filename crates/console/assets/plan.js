@@ -1,7 +1,7 @@
 // Draws the plan of a statement out of the text of EXPLAIN FORMAT=TREE or EXPLAIN ANALYZE, each step with its part of the whole.
 
 import { rows } from "./client.js";
-import { count, micros } from "./format.js";
+import { count, counted, micros } from "./format.js";
 import { h } from "./dom.js";
 
 /** The steps of a plan: `{ text, cost, rows, actual: { first, last, rows, loops }, children }`. */
@@ -46,16 +46,17 @@ const WORST = 3;
 export function drawPlan(text) {
   const steps = parsePlan(text);
   if (steps.length === 0) return h("pre", { class: "code" }, text);
-  const isMeasured = steps.some((step) => step.actual);
+  const all = (some) => some.flatMap((step) => [step, ...all(step.children)]);
+  const isMeasured = all(steps).some((step) => step.actual);
   const weight = (step) => (isMeasured ? (step.actual ? step.actual.last * step.actual.loops : 0) : (step.cost ?? 0));
-  const whole = Math.max(...steps.map(weight), Number.MIN_VALUE);
+  const whole = Math.max(...all(steps).map(weight), Number.MIN_VALUE);
   const draw = (step) => {
     const share = Math.min(weight(step) / whole, 1);
     const marks = [];
     if (step.cost !== null) marks.push(`cost ${step.cost}`);
-    if (step.rows !== null) marks.push(`${count(Math.round(step.rows))} rows expected`);
+    if (step.rows !== null) marks.push(`${counted(Math.round(step.rows), "row")} expected`);
     if (step.actual) {
-      marks.push(`${count(Math.round(step.actual.rows))} rows${step.actual.loops > 1 ? ` in each of ${count(step.actual.loops)} loops` : ""}`);
+      marks.push(`${counted(Math.round(step.actual.rows), "row")}${step.actual.loops > 1 ? ` in each of ${count(step.actual.loops)} loops` : ""}`);
       marks.push(micros(step.actual.last * 1000 * step.actual.loops));
     }
     if (step.never) marks.push("never run");

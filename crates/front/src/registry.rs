@@ -149,8 +149,7 @@ struct Command {
 impl Command {
     fn set_text(&mut self, text: &[u8]) {
         self.text.clear();
-        self.text
-            .extend_from_slice(&text[..text.len().min(STATEMENT_TEXT_MAX)]);
+        self.text.extend_from_slice(&text[..text.len().min(STATEMENT_TEXT_MAX)]);
     }
 }
 

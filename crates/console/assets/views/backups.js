@@ -2,7 +2,7 @@
 
 import { get } from "../client.js";
 import { copyButton, h, replace, setText } from "../dom.js";
-import { bytes, count } from "../format.js";
+import { bytes, count, counted } from "../format.js";
 
 export const title = "Backups";
 export const about = "What is on disk, how far the log reaches back, and the commands that draw and restore backups. Backups belong to who draws them: the node keeps no list of them.";
@@ -57,7 +57,7 @@ export function mount(body) {
         ["Data directory", status.data_dir],
         ["Newest checkpoint", `log entry ${count(shard.checkpoint_index)}`],
         ["Newest entry", count(shard.last_log_index)],
-        ["Log behind the checkpoint", `${count(Math.max(shard.last_log_index - shard.checkpoint_index, 0))} entries`],
+        ["Log behind the checkpoint", counted(Math.max(shard.last_log_index - shard.checkpoint_index, 0), "entry", "entries")],
         ["Log on disk", `${bytes(shard.log_bytes)}; up to ${bytes(shard.log_keep_bytes)} are kept behind a checkpoint`],
         ["An archive goes on", "with --log, as long as it lacks no more than that"],
       ] : [["Data directory", status.data_dir]];

@@ -2,7 +2,7 @@
 
 import { Failure, ask, rows } from "../client.js";
 import { copyButton, download, h, replace, say, setText } from "../dom.js";
-import { count, line, micros } from "../format.js";
+import { count, counted, line, micros } from "../format.js";
 import { askPlan, drawPlan } from "../plan.js";
 import { ROWS_MAX, run } from "../stream.js";
 import { statementsOf } from "../split.js";
@@ -159,14 +159,14 @@ function problem(error) {
 function drawResult(result, statement, took) {
   const time = micros(took * 1000);
   if (!result.columns) {
-    const told = [`${count(result.affected_rows)} rows affected`, result.info, result.last_insert_id ? `automatic id ${result.last_insert_id}` : "",
-      result.warnings ? `${result.warnings} warnings` : "", time];
+    const told = [`${counted(result.affected_rows, "row")} affected`, result.info, result.last_insert_id ? `automatic id ${result.last_insert_id}` : "",
+      result.warnings ? counted(result.warnings, "warning") : "", time];
     return h("article", { class: "card result" },
       h("p", { class: "code" }, line(statement, 160)), h("p", { role: "status" }, told.filter(Boolean).join(" · ")));
   }
   const { columns, rows: data } = result;
-  const rowsText = `${result.isCut ? "the first " : ""}${count(data.length)} row${data.length === 1 ? "" : "s"}`;
-  const about = h("p", { role: "status", class: "muted" }, [rowsText, result.warnings ? `${result.warnings} warnings` : "", time].filter(Boolean).join(" · "));
+  const rowsText = `${result.isCut ? "the first " : ""}${counted(data.length, "row")}`;
+  const about = h("p", { role: "status", class: "muted" }, [rowsText, result.warnings ? counted(result.warnings, "warning") : "", time].filter(Boolean).join(" · "));
   const table = pagedTable(columns, data, line(statement, 120));
   const name = `result-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}`;
   return h("article", { class: "card result" },

@@ -3,7 +3,7 @@
 import { get } from "../client.js";
 import { lineChart, meter } from "../chart.js";
 import { copyButton, h, replace, setText } from "../dom.js";
-import { bytes, count, figure, micros, seconds } from "../format.js";
+import { bytes, count, counted, figure, micros, seconds } from "../format.js";
 import { dataTable } from "../table.js";
 
 export const title = "Overview";
@@ -79,7 +79,7 @@ function showStatus(status, tiles, memory) {
   tiles.Memory.set(bytes(used), `of ${bytes(limit)}`);
   memory.set(used / limit, `${bytes(used)} of ${bytes(limit)}`);
   tiles.Connections.set(count(status.connections), "open now");
-  tiles["Log on disk"].set(bytes(shard?.log_bytes), `${count(Math.max((shard?.applied_index ?? 0) - (shard?.checkpoint_index ?? 0), 0))} entries since the checkpoint`);
+  tiles["Log on disk"].set(bytes(shard?.log_bytes), `${counted(Math.max((shard?.applied_index ?? 0) - (shard?.checkpoint_index ?? 0), 0), "entry", "entries")} since the checkpoint`);
 }
 
 function nodesTable() {
@@ -87,14 +87,20 @@ function nodesTable() {
     caption: "Nodes",
     key: (node) => node.id,
     columns: [
-      { label: "Node", text: (node) => node.id, kind: "number" },
+      { label: "Node", text: (node) => node.id },
       { label: "State", text: (node) => node.state },
       { label: "Roles", text: (node) => node.roles.join(", ") },
       { label: "MySQL", text: (node) => node.mysql_addr },
-      { label: "HTTP", text: (node) => node.http_addr },
-      { label: "Behind", text: (node) => (node.lag_entries ? `${count(node.lag_entries)} entries` : "nothing") },
+      { label: "Console", cell: (node, cell) => linkTo(node, cell) },
+      { label: "Behind", text: (node) => (node.lag_entries ? counted(node.lag_entries, "entry", "entries") : "nothing") },
     ],
   });
+}
+
+/** Each node has a console of its own, about itself. */
+function linkTo(node, cell) {
+  const link = h("a", { href: `${location.protocol}//${node.http_addr}/` }, node.http_addr);
+  replace(cell, node.http_addr ? link : "");
 }
 
 function shardsTable() {
@@ -102,7 +108,7 @@ function shardsTable() {
     caption: "Shards",
     key: (shard) => shard.id,
     columns: [
-      { label: "Shard", text: (shard) => shard.id, kind: "number" },
+      { label: "Shard", text: (shard) => shard.id },
       { label: "Leader", text: (shard) => (shard.leader ? `node ${shard.leader}` : "none") },
       { label: "Term", text: (shard) => shard.term, kind: "number" },
       { label: "Voters", text: (shard) => shard.voters.join(", ") },

@@ -2,7 +2,7 @@
 
 import { rows } from "../client.js";
 import { h, replace, setText } from "../dom.js";
-import { count, line } from "../format.js";
+import { count, counted, line } from "../format.js";
 import { dataTable } from "../table.js";
 import { plainTable } from "./tables.js";
 
@@ -80,7 +80,7 @@ export function mount(body, { refresh }) {
       table.set(page);
       back.disabled = starts.length === 1;
       on.disabled = found.length <= PAGE;
-      setText(told, `Page ${starts.length}, ${count(page.length)} keys`);
+      setText(told, `Page ${starts.length}, ${counted(page.length, "key")}`);
     },
   };
 }
@@ -89,7 +89,8 @@ const VALUES = {
   hash: ["hashes", "field, value", ["Field", "Value"], "field"],
   set: ["sets", "member", ["Member"], "member"],
   zset: ["zsets", "member, score", ["Member", "Score"], "score, member"],
-  list: ["lists", "position, value", ["Position", "Value"], "position"],
+  list: ["lists", "`index`, value", ["Position", "Value"], "`index`"],
+  stream: ["streams", "entry, fields", ["Entry", "Fields"], "1"],
 };
 
 async function showKey(detail, db, row) {
@@ -106,35 +107,56 @@ async function showKey(detail, db, row) {
       replace(place, one ? [h("pre", { class: "code", tabindex: 0 }, textOf(one.value)), Number(one.size) > 65_536 && h("p", { class: "muted" }, `The first 65536 of ${count(one.size)} bytes.`)] : gone());
       return;
     }
-    const [view, columns, headers, order] = VALUES[row.type] ?? [row.type === "stream" ? "streams" : null, "*", null, "1"];
+    const [view, columns, headers, order] = VALUES[row.type] ?? [];
     if (!view) {
       replace(place, h("p", { class: "muted" }, "Values of this type are not shown."));
       return;
     }
     const found = await rows(`SELECT ${columns} FROM redis.db${Number(db)}_${view} WHERE \`key\` = ? ORDER BY ${order} LIMIT ${ELEMENTS}`, key);
     const names = Object.keys(found[0] ?? {}).filter((name) => name !== "key");
-    const data = found.map((one) => names.map((name) => (BINARY.has(name) ? textOf(one[name]) : shown(one[name]))));
-    replace(place, found.length === 0 ? gone() : plainTable(found.length < ELEMENTS ? `${count(found.length)} elements` : `The first ${count(ELEMENTS)} elements`, headers ?? names, data));
+    const data = found.map((one) => names.map((name) => shown(name, one[name])));
+    replace(place, found.length === 0 ? gone() : plainTable(found.length < ELEMENTS ? counted(found.length, "element") : `The first ${count(ELEMENTS)} elements`, headers, data));
   } catch (error) {
     replace(place, h("p", { class: "problem" }, error.shown ?? String(error)));
   }
 }
 
-const BINARY = new Set(["field", "value", "member"]);
 const gone = () => h("p", { class: "muted" }, "The key is gone.");
-const shown = (value) => (typeof value === "object" ? JSON.stringify(value) : String(value));
+
+function shown(name, value) {
+  if (name === "fields") return fieldsOf(value);
+  return ["field", "value", "member"].includes(name) ? textOf(value) : String(value);
+}
+
+/** Of an entry of a stream: fields and values in turn, each behind its length in four bytes. */
+function fieldsOf(base64) {
+  const bytes = bytesOf(base64);
+  const parts = [];
+  for (let at = 0; at + 4 <= bytes.length;) {
+    const length = new DataView(bytes.buffer, at, 4).getUint32(0);
+    parts.push(text(bytes.slice(at + 4, at + 4 + length)));
+    at += 4 + length;
+  }
+  const pairs = parts.filter((_, at) => at % 2 === 0).map((field, at) => `${field}: ${parts[2 * at + 1] ?? ""}`);
+  return pairs.join(", ");
+}
 
 function binary(text) {
   return { $binary: btoa(String.fromCharCode(...new TextEncoder().encode(text))) };
 }
 
 /** Bytes in base 64 as text; what is no text as redis-cli shows it. */
-export function textOf(base64) {
-  if (base64 === null || base64 === undefined) return "";
-  const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+function textOf(base64) {
+  return base64 === null || base64 === undefined ? "" : text(bytesOf(base64));
+}
+
+function bytesOf(base64) {
+  return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+}
+
+function text(bytes) {
   try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes).replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`);
   } catch {
     return Array.from(bytes, (byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, "0")}`)).join("");
   }

@@ -3,7 +3,7 @@
 import { rows, sql } from "../client.js";
 import { confirm } from "../dialog.js";
 import { h, replace, say, setText } from "../dom.js";
-import { bytes, line, seconds } from "../format.js";
+import { bytes, counted, line, seconds } from "../format.js";
 import { dataTable } from "../table.js";
 
 export const title = "Sessions";
@@ -16,7 +16,7 @@ export function mount(body, { refresh }) {
   let own = null;
   const filter = h("input", { type: "search", id: "filter", placeholder: "user, host, database, statement", on: { input: () => show() } });
   const idle = h("input", { type: "checkbox", id: "idle", checked: true, on: { change: () => show() } });
-  const counted = h("p", { class: "muted", role: "status" });
+  const summary = h("p", { class: "muted", role: "status" });
 
   const kill = async (session, whole) => {
     const what = whole ? `End session ${session.id} of ${session.user}?` : `Stop the statement of session ${session.id}?`;
@@ -79,11 +79,11 @@ export function mount(body, { refresh }) {
     const fitting = all.filter(fits);
     table.set(fitting.slice(0, 500));
     const running = all.filter((session) => !isIdle(session)).length;
-    setText(counted, `${all.length} sessions, ${running} of them at work${fitting.length > 500 ? "; the first 500 are shown" : ""}`);
+    setText(summary, `${counted(all.length, "session")}, ${running} of them at work${fitting.length > 500 ? "; the first 500 are shown" : ""}`);
   }
 
   replace(body, h("section", { class: "card sheet" },
-    h("div", { class: "head" }, counted,
+    h("div", { class: "head" }, summary,
       h("label", { class: "inline", for: "filter" }, "Find", filter), h("label", { class: "inline", for: "idle" }, idle, "Idle ones, too")),
     table.element));
 
@@ -91,7 +91,8 @@ export function mount(body, { refresh }) {
     async update(signal) {
       const told = await rows("SELECT p.*, CONNECTION_ID() AS own FROM information_schema.PROCESSLIST p", [], { signal });
       own = told[0]?.own ?? null;
-      all = told;
+      // What the node does by itself, for a moment, many times a second.
+      all = told.filter((session) => session.user !== "key_expiry");
       show();
     },
   };

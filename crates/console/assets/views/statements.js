@@ -26,11 +26,11 @@ export function mount(body) {
       { label: "Together", text: (row) => micros(row.sum_microseconds), sort: number((row) => row.sum_microseconds), kind: "number" },
       { label: "Mean", text: (row) => micros(row.sum_microseconds / row.count_star), sort: number((row) => row.sum_microseconds / row.count_star), kind: "number" },
       { label: "Longest", text: (row) => micros(row.max_microseconds), sort: number((row) => row.max_microseconds), kind: "number" },
-      { label: "Waits for locks", text: (row) => micros(row.sum_lock_microseconds), sort: number((row) => row.sum_lock_microseconds), kind: "number" },
-      { label: "Rows read, each", text: (row) => count(Math.round(row.sum_rows_examined / row.count_star)), sort: number((row) => row.sum_rows_examined / row.count_star), kind: "number" },
+      { label: "Lock waits", text: (row) => micros(row.sum_lock_microseconds), sort: number((row) => row.sum_lock_microseconds), kind: "number" },
+      { label: "Rows, each", text: (row) => count(Math.round(row.sum_rows_examined / row.count_star)), sort: number((row) => row.sum_rows_examined / row.count_star), kind: "number" },
       { label: "Errors", text: (row) => count(row.sum_errors), sort: number((row) => row.sum_errors), kind: "number" },
       { label: "Database", text: (row) => row.schema_name ?? "", sort: (row) => row.schema_name },
-      { label: "Last", text: (row) => String(row.last_seen).slice(5, 19), sort: (row) => row.last_seen, kind: "when" },
+      { label: "Last", text: (row) => String(row.last_seen).slice(5, 16), sort: (row) => row.last_seen, full: (row) => row.last_seen, kind: "when" },
     ],
   });
 
@@ -41,7 +41,7 @@ export function mount(body) {
     return {
       update(now) {
         shown = now;
-        const text = line(now.digest_text, 160);
+        const text = line(plain(now.digest_text), 200);
         if (button.textContent !== text) button.textContent = text;
       },
     };
@@ -60,6 +60,11 @@ export function mount(body) {
       replace(counts, some.map(([name, value]) => h("div", { class: "card tile" }, h("p", { class: "label" }, name), h("p", { class: "figure" }, count(value)))));
     },
   };
+}
+
+/** A digest without what only tells tokens apart. */
+function plain(digest) {
+  return digest.replaceAll("`", "").replace(/ (?=[.,)])|(?<=[.(]) |(?<=\b(?:COUNT|SUM|MIN|MAX|AVG)) (?=\()/g, "");
 }
 
 async function showDetail(detail, row) {

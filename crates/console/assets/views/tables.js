@@ -2,7 +2,7 @@
 
 import { rows } from "../client.js";
 import { copyButton, h, replace, setText } from "../dom.js";
-import { bytes, count, quoted } from "../format.js";
+import { bytes, count, counted, quoted } from "../format.js";
 import { dataTable } from "../table.js";
 
 export const title = "Tables";
@@ -20,7 +20,7 @@ export function mount(body, { address }) {
   const detail = h("section", { class: "card sheet", hidden: true, tabindex: -1, "aria-label": "A table" });
   const filter = h("input", { type: "search", id: "filter", placeholder: "database or table", on: { input: () => show() } });
   const system = h("input", { type: "checkbox", id: "system", on: { change: () => show() } });
-  const counted = h("p", { class: "muted", role: "status" });
+  const summary = h("p", { class: "muted", role: "status" });
   const memory = h("div", { class: "cards small" });
   const table = dataTable({
     caption: "Tables", isQuiet: true, key: (row) => JSON.stringify([row.table_schema, row.table_name]), empty: "There is no table that may be seen.", sortBy: 0,
@@ -40,11 +40,11 @@ export function mount(body, { address }) {
     const seen = all.filter((row) => system.checked || !SYSTEM.has(row.table_schema));
     const fitting = seen.filter((row) => `${row.table_schema}.${row.table_name}`.toLowerCase().includes(word));
     table.set(fitting);
-    setText(counted, `${count(fitting.length)} tables, ${count(fitting.reduce((sum, row) => sum + Number(row.table_rows ?? 0), 0))} rows`);
+    setText(summary, `${counted(fitting.length, "table")}, ${counted(fitting.reduce((sum, row) => sum + Number(row.table_rows ?? 0), 0), "row")}`);
   };
   const memoryPart = h("section", { class: "sheet" }, h("h2", {}, "Memory by use"), memory);
   replace(body, detail,
-    h("section", { class: "card sheet" }, h("div", { class: "head" }, counted, h("label", { class: "inline", for: "filter" }, "Find", filter),
+    h("section", { class: "card sheet" }, h("div", { class: "head" }, summary, h("label", { class: "inline", for: "filter" }, "Find", filter),
       h("label", { class: "inline", for: "system" }, system, "Of the system, too")), table.element),
     memoryPart);
   const open = ([database, name]) => {
