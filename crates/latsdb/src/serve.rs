@@ -345,7 +345,7 @@ fn banner(config: &Config, socket: Option<&Path>, redis: Option<SocketAddr>) -> 
          \x20 MySQL   {mysql}    mariadb -h {}{port} -u root\n\
          {socket}\
          {redis}\
-         \x20 HTTP    http://{http}/    the console; /v1/… for programs\n\
+         \x20 HTTP    http://{http}    the console in a browser; /v1/… for programs\n\
          \x20 shell   latsdb sql{}\n\
          \n\
          Stop with Ctrl-C.",
@@ -361,7 +361,7 @@ fn witness_banner(config: &Config) -> String {
     format!(
         "LatsDB {} bears witness: the log in {}, no rows, no MySQL clients\n\
          \n\
-         \x20 HTTP    http://{}/    the console; /health /status /metrics\n\
+         \x20 HTTP    http://{}    the console in a browser; /health /status /metrics\n\
          \n\
          Stop with Ctrl-C.",
         env!("CARGO_PKG_VERSION"),

@@ -234,7 +234,7 @@ mod tests {
             Some(40125)
         );
         assert_eq!(
-            port_of("MySQL", "  HTTP    http://127.0.0.1:40124/    the console"),
+            port_of("MySQL", "  HTTP    http://127.0.0.1:40124    the console"),
             None
         );
     }
