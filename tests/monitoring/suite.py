@@ -65,8 +65,8 @@ class Cluster:
     def __init__(self, binary, folder):
         peers = [free_port(), free_port()]
         more = lambda n: ["--node-id", str(n + 1), "--peer-addr", f"127.0.0.1:{peers[n]}"]
-        self.nodes = [Node(binary, os.path.join(folder, "1"), more(0))]
-        self.nodes.append(Node(binary, os.path.join(folder, "2"), [*more(1), "--join", f"127.0.0.1:{peers[0]}"]))
+        self.nodes = [Node(binary, os.path.join(folder, "1"), *more(0))]
+        self.nodes.append(Node(binary, os.path.join(folder, "2"), *more(1), "--join", f"127.0.0.1:{peers[0]}"))
         for node in self.nodes:
             node.sql("CREATE DATABASE IF NOT EXISTS shop")
             node.sql("CREATE TABLE IF NOT EXISTS shop.items (id INT PRIMARY KEY, name VARCHAR(20))")

@@ -19,12 +19,15 @@ def free_port():
 class Node:
     """A node that runs from its making to `stop`."""
 
-    def __init__(self, binary, folder, flags=()):
+    def __init__(self, binary, folder, *flags):
         shutil.rmtree(folder, ignore_errors=True)
         self.mysql, self.http = free_port(), free_port()
-        self.process = subprocess.Popen(
-            [binary, "serve", "--data-dir", folder, "--mysql-addr", f"127.0.0.1:{self.mysql}", "--http-addr", f"127.0.0.1:{self.http}",
-             "--memory-limit", "1GiB", *flags], stdout=subprocess.DEVNULL)
+        self.command = [binary, "serve", "--data-dir", folder, "--mysql-addr", f"127.0.0.1:{self.mysql}", "--http-addr", f"127.0.0.1:{self.http}",
+                        "--memory-limit", "1GiB", *flags]
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while True:
             try:

@@ -414,6 +414,9 @@ def tokens_stand_for_accounts(node):
     assert node.ask("GET", ROWS + "/1", login=short).status == 200
     time.sleep(2.1)
     assert node.ask("GET", ROWS + "/1", login=short).status == 401
+    assert len(node.ask("GET", "/v1/tokens", login=login).json["tokens"]) == 3
+    node.ask("POST", "/v1/tokens", {"name": "new"}, login=login)
+    assert len(node.ask("GET", "/v1/tokens", login=login).json["tokens"]) == 3, "those that are over go with the next one"
     assert node.ask("DELETE", f"/v1/tokens/{made.json['id']}", login=login).status == 204
     assert node.ask("GET", ROWS + "/1", login=token).status == 401
     node.sql("DROP USER app@localhost")

@@ -27,7 +27,9 @@ use rest::{Answer, Problem, Request};
 use sql_api::host::Interrupt;
 use types::{ErrorKind, SqlError};
 
-use crate::identity::{Identified, Known};
+use crate::console;
+use crate::identity::{Identified, Known, bearer};
+use crate::node::Admission;
 use crate::outlet::{SocketOutlet, WRITE_TIMEOUT};
 use crate::pages::{self, Asked, Line};
 use crate::server::Shared;
@@ -334,7 +336,13 @@ impl Connection {
         let target = Target::parse(self.head.target(self.input.pending()));
         match target {
             Some(target) if target.path.starts_with(API) => {}
-            Some(_) => return self.answer_with_page(host),
+            Some(target) => {
+                let is_read = matches!(self.head.method(self.input.pending()), b"GET" | b"HEAD");
+                return match ::console::find(target.path).filter(|_| is_read) {
+                    Some(asset) => self.answer_with_file(asset),
+                    None => self.answer_with_page(host),
+                };
+            }
             None => {
                 self.say_why(End::Refused(Problem::bad_request(
                     "the target is no path of this server",
@@ -427,8 +435,52 @@ impl Connection {
         Next::Close
     }
 
+    /// A file of the console. A browser asks for many of them.
+    fn answer_with_file(&mut self, asset: &'static ::console::Asset) -> Next {
+        let bytes = self.input.pending();
+        let Some(target) = Target::parse(self.head.target(bytes)) else {
+            return Next::Close;
+        };
+        let request = Request {
+            method: self.head.method(bytes),
+            target,
+            headers: self.head.headers(bytes),
+            bytes,
+            body: &[],
+        };
+        let (head, body) = console::answer(asset, request.headers);
+        let outlet = SocketOutlet::new(
+            &mut self.output,
+            &self.socket,
+            self.head.info,
+            &request,
+            self.handle.is_draining(),
+            &self.has_begun,
+        );
+        match outlet.finish(&head, body) {
+            Ok(true) => Next::Request,
+            Ok(false) => Next::Close,
+            Err(()) => Next::Broken,
+        }
+    }
+
+    /// What the token is good for that the request shows, as far as the node's own pages go.
+    async fn admission_by_token(&mut self) -> Option<Admission> {
+        let headers = self.head.headers(self.input.pending());
+        bearer(headers.get("authorization")?)?;
+        Some(match self.identify().await {
+            Ok(()) => match self.known.client() {
+                Some(known) if known.client.may_see_server() => Admission::Welcome,
+                _ => Admission::Forbidden,
+            },
+            Err(problem) if problem.status == 429 => Admission::Later,
+            Err(_) => Admission::Login,
+        })
+    }
+
     /// One of the node's own pages, after which the connection is closed.
     fn answer_with_page(&mut self, host: &FiberHost<'_>) -> Next {
+        let by_token = host.wait_for(self.admission_by_token());
         let bytes = self.input.pending();
         let Some(target) = Target::parse(self.head.target(bytes)) else {
             return Next::Close;
@@ -443,6 +495,7 @@ impl Connection {
                 encryption: self.socket.encryption(),
                 certificate: self.socket.certificate(),
             },
+            by_token,
         };
         let page = host.wait_for(pages::answer(asked, &*self.shared.node));
         let is_head = method == b"HEAD";

@@ -167,7 +167,8 @@ fn owner(headers: Headers<'_>, peer: &Peer) -> Result<Identity, Problem> {
     }
 }
 
-fn bearer(shown: &[u8]) -> Option<&str> {
+/// The token of an Authorization header.
+pub fn bearer(shown: &[u8]) -> Option<&str> {
     let (scheme, token) = shown.split_at_checked(7)?;
     if !scheme.eq_ignore_ascii_case(b"bearer ") {
         return None;

@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use serde::{Deserialize, Serialize};
 
+use crate::history::History;
 use crate::visitor::Visitor;
 
 /// The node as this front sees it; the binary implements it over the engine.
@@ -20,6 +21,7 @@ pub trait Node: Send + Sync + 'static {
     /// Gives a part of a backup. The error is for a person.
     fn back_up(&self, call: BackupCall) -> Pin<Box<dyn Future<Output = Result<BackupAnswer, String>> + Send + '_>>;
     fn figures(&self) -> Figures;
+    fn history(&self) -> &History;
 }
 
 /// What a visitor is let in for.
@@ -176,6 +178,9 @@ pub struct Status {
     pub state: String,
     pub durability: String,
     pub data_dir: String,
+    /// Where Redis clients are listened to; empty: nowhere.
+    #[serde(default)]
+    pub redis_addr: String,
     /// The cluster's feature level; 0: the node says nothing of it.
     #[serde(default)]
     pub level: u8,

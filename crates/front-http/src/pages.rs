@@ -1,4 +1,4 @@
-//! The node's own pages: `/health`, `/status`, `/metrics`, orders of an operator, parts of backups.
+//! The node's own pages: `/health`, `/status` with its history, `/metrics`, orders of an operator, parts of backups.
 
 use front::Peer;
 use http_wire::Headers;
@@ -27,6 +27,8 @@ pub struct Asked<'a> {
     pub target: Target<'a>,
     pub headers: Headers<'a>,
     pub line: Line<'a>,
+    /// What the token is good for that the request shows. None: it shows none.
+    pub by_token: Option<Admission>,
 }
 
 /// What the request came by.
@@ -79,16 +81,17 @@ pub async fn answer(asked: Asked<'_>, node: &dyn Node) -> Page {
             Health::Serving => json_page(200, &json!({ "status": "serving" })),
             Health::NotServing { reason } => unavailable(&json!({ "status": "not serving", "reason": reason })),
         },
-        "/status" | "/metrics" => match admit(&asked, node, Purpose::Look).await {
+        "/status" | "/status/history" | "/metrics" => match admit(&asked, node, Purpose::Look).await {
             Err(refusal) => refusal,
             Ok(()) if path == "/status" => json_page(200, &node.status()),
-            Ok(()) => metrics(node),
+            Ok(()) if path == "/metrics" => metrics(node),
+            Ok(()) => history(node, query),
         },
         _ => json_page(
             404,
             &json!({
                 "error": "not found",
-                "pages": ["/health", "/health/ready", "/health/leader", "/status", "/metrics", "/v1/openapi.json"]
+                "pages": ["/", "/health", "/health/ready", "/health/leader", "/status", "/status/history", "/metrics", "/v1/openapi.json"]
             }),
         ),
     }
@@ -98,11 +101,18 @@ pub async fn answer(asked: Asked<'_>, node: &dyn Node) -> Page {
 async fn admit(asked: &Asked<'_>, node: &dyn Node, purpose: Purpose) -> Result<(), Page> {
     let privilege = purpose.privilege();
     let error = |status, text: &str| json_page(status, &json!({ "error": text }));
-    let visitor = Visitor::of(asked.headers, &asked.line).map_err(|improper| match improper {
-        Improper::Host => error(403, "without a login, the Host of a request is localhost or an address"),
-        Improper::Authorization => error(400, "the Authorization header is not Basic"),
-    })?;
-    match node.admit(visitor, purpose).await {
+    let admission = match asked.by_token {
+        Some(admission) if purpose == Purpose::Look => admission,
+        Some(_) => Admission::Forbidden,
+        None => {
+            let visitor = Visitor::of(asked.headers, &asked.line).map_err(|improper| match improper {
+                Improper::Host => error(403, "without a login, the Host of a request is localhost or an address"),
+                Improper::Authorization => error(400, "the Authorization header is neither Basic nor Bearer"),
+            })?;
+            node.admit(visitor, purpose).await
+        }
+    };
+    match admission {
         Admission::Welcome => Ok(()),
         Admission::Login => Err(Page {
             header: Some(("www-authenticate", "Basic realm=\"LatsDB\", charset=\"UTF-8\"")),
@@ -144,6 +154,15 @@ fn metrics(node: &dyn Node) -> Page {
             text.into(),
         ),
         Err(error) => json_page(500, &json!({ "error": error.to_string() })),
+    }
+}
+
+/// `?since=` leaves out what the asker has already.
+fn history(node: &dyn Node, query: Option<&str>) -> Page {
+    let since = query.and_then(|query| query.strip_prefix("since=")).unwrap_or("0");
+    match since.parse::<f64>() {
+        Ok(since) => json_page(200, &node.history().since(since)),
+        Err(_) => json_page(400, &json!({ "error": "since is a number of seconds since 1970" })),
     }
 }
 

@@ -104,12 +104,14 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpStream;
     use std::pin::Pin;
+    use std::sync::LazyLock;
     use std::time::Duration;
 
     use front::{EventLoops, Registry};
     use http_wire::request::HEAD_MAX;
 
     use super::*;
+    use crate::history::History;
     use crate::node::{Admission, BackupAnswer, BackupCall, Figures, Health, MemoryStatus, Order, Purpose, Status};
     use crate::visitor::Visitor;
 
@@ -158,6 +160,7 @@ mod tests {
                 state: "serving".into(),
                 durability: "majority_disk".into(),
                 data_dir: "latsdb-data".into(),
+                redis_addr: String::new(),
                 level: 1,
                 nodes: Vec::new(),
                 shards: Vec::new(),
@@ -182,6 +185,11 @@ mod tests {
                 connections_open: 9,
                 ..Figures::default()
             }
+        }
+
+        fn history(&self) -> &History {
+            static NONE: LazyLock<History> = LazyLock::new(History::default);
+            &NONE
         }
     }
 

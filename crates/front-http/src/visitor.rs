@@ -73,13 +73,22 @@ impl Visitor {
 
 /// Whether the request names this machine as no web site can.
 pub fn is_direct(headers: Headers<'_>) -> bool {
-    let across_sites = headers.get("origin").is_some()
+    let mut hosts = headers.all("host");
+    let host = hosts.next().and_then(|host| std::str::from_utf8(host).ok());
+    let is_own = |origin: &[u8]| host.is_some_and(|host| is_origin_of(origin, host));
+    let across_sites = headers.all("origin").any(|origin| !is_own(origin))
         || headers
             .get("sec-fetch-site")
             .is_some_and(|site| !matches!(site, b"none" | b"same-origin"));
-    let mut hosts = headers.all("host");
-    let host = hosts.next().and_then(|host| std::str::from_utf8(host).ok());
     !across_sites && hosts.next().is_none() && host.is_some_and(names_this_machine)
+}
+
+/// Whether a page of this very server made the request: the console. A page of another port of this machine is another site's.
+fn is_origin_of(origin: &[u8], host: &str) -> bool {
+    let origin = origin
+        .strip_prefix(b"http://")
+        .or_else(|| origin.strip_prefix(b"https://"));
+    origin.is_some_and(|origin| origin.eq_ignore_ascii_case(host.as_bytes()))
 }
 
 /// `localhost`, or an address; a name of the domain system may belong to anybody.
@@ -170,6 +179,20 @@ mod tests {
             Err(Improper::Host)
         );
         assert!(visitor(&[("host", "localhost"), ("sec-fetch-site", "none")]).is_ok());
+        for (origin, is_own) in [
+            ("http://127.0.0.1:8306", true),
+            ("https://127.0.0.1:8306", true),
+            ("http://127.0.0.1:8307", false),
+            ("http://localhost:8306", false),
+            ("http://127.0.0.1", false),
+            ("null", false),
+            ("", false),
+        ] {
+            let asked = visitor(&[("host", "127.0.0.1:8306"), ("origin", origin)]);
+            assert_eq!(asked.is_ok(), is_own, "{origin}");
+        }
+        let rebound = visitor(&[("host", "evil.example:8306"), ("origin", "http://evil.example:8306")]);
+        assert_eq!(rebound, Err(Improper::Host));
     }
 
     #[test]

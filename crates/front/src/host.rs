@@ -81,6 +81,10 @@ impl Host for FiberHost<'_> {
         self.handle.show_state(state);
     }
 
+    fn show_statement(&self, text: &[u8]) {
+        self.handle.show_statement(text);
+    }
+
     fn limit_time(&self, limit: Option<Duration>) {
         self.deadline.set(limit.map(|limit| Instant::now() + limit));
     }

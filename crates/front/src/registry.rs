@@ -146,6 +146,13 @@ struct Command {
     text: Vec<u8>,
 }
 
+impl Command {
+    fn set_text(&mut self, text: &[u8]) {
+        self.text.clear();
+        self.text.extend_from_slice(&text[..text.len().min(STATEMENT_TEXT_MAX)]);
+    }
+}
+
 /// `Handle::phase`
 mod phase {
     pub const LOGIN: u8 = 0;
@@ -421,6 +428,11 @@ impl Handle {
         *self.state.lock() = state;
     }
 
+    /// What the command that has begun runs.
+    pub fn show_statement(&self, text: &[u8]) {
+        self.command.lock().set_text(text);
+    }
+
     pub fn set_user(&self, user: &str) {
         self.identity.lock().user = Some(user.to_owned());
     }
@@ -447,10 +459,7 @@ impl Handle {
         }
         let mut command = self.command.lock();
         command.label = label;
-        command.text.clear();
-        command
-            .text
-            .extend_from_slice(&text[..text.len().min(STATEMENT_TEXT_MAX)]);
+        command.set_text(text);
         drop(command);
         self.enter(phase::COMMAND);
         add(&self.commands, 1);

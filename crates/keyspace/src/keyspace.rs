@@ -55,6 +55,11 @@ pub struct Keyspace {
 }
 
 impl Keyspace {
+    /// Of clients, since the start.
+    pub fn commands_so_far(&self) -> u64 {
+        self.latencies.all_calls()
+    }
+
     pub fn new(engine: Arc<Engine>) -> Arc<Keyspace> {
         // Ids of two starts, or two nodes, never meet: the upper half counts starts.
         engine.leave_purge_of(tables::has_keys);

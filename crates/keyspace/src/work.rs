@@ -112,6 +112,8 @@ impl<'w> Work<'w> {
             isolation: Isolation::RepeatableRead,
             write_rule: WriteRule::FirstCommitterWins,
             durability,
+            // Commands of several clients may share it.
+            connection: 0,
         };
         let transaction = Transaction::begin(keyspace.engine().participant().clone(), options);
         Work {

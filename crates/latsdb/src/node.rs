@@ -20,8 +20,8 @@ use env::{Env, Level, Levels};
 use front::backend::{Account, Backend, ClientHost, Limits, Plugin};
 use front::{Logins, Registry};
 use front_http::{
-    Admission, BackupAnswer, BackupCall, Credentials, Figures, Health, MemoryStatus, NodeStatus, Order, Purpose,
-    ShardStatus, Status, Visitor,
+    Admission, BackupAnswer, BackupCall, Credentials, Figures, Health, History, MemoryStatus, NodeStatus, Order,
+    Purpose, ShardStatus, Status, Visitor,
 };
 use keyspace::Keyspace;
 use parking_lot::Mutex;
@@ -51,11 +51,14 @@ pub struct Node {
     registry: Arc<Registry>,
     /// Where MySQL clients are really listened to: the configured port may have been 0.
     mysql_addr: OnceLock<SocketAddr>,
+    redis_addr: OnceLock<SocketAddr>,
     logins: OnceLock<Arc<Logins>>,
     phase: Mutex<Phase>,
     /// Load balancers are to send nobody.
     is_draining: AtomicBool,
     backups: Arc<Serving>,
+    history: History,
+    keyspace: OnceLock<Arc<Keyspace>>,
 }
 
 #[derive(Clone)]
@@ -166,11 +169,33 @@ impl Node {
             started: Instant::now(),
             registry,
             mysql_addr: OnceLock::new(),
+            redis_addr: OnceLock::new(),
             logins: OnceLock::new(),
             phase: Mutex::new(Phase::Recovering),
             is_draining: AtomicBool::new(false),
             backups: Arc::default(),
+            history: History::default(),
+            keyspace: OnceLock::new(),
         })
+    }
+
+    /// From here on, commands of Redis clients are counted in the history.
+    pub fn counts_commands_of(&self, keyspace: Arc<Keyspace>) {
+        let _ = self.keyspace.set(keyspace);
+    }
+
+    /// Notes the node's figures each second, for as long as it is there.
+    pub async fn keep_history(self: Arc<Self>) {
+        let mut seconds = tokio::time::interval(Duration::from_secs(1));
+        seconds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            seconds.tick().await;
+            if let Some(parts) = self.parts() {
+                let redis_commands = self.keyspace.get().map_or(0, |keyspace| keyspace.commands_so_far());
+                let sample = figures::sample(&self.registry, &parts, redis_commands);
+                self.history.note(Instant::now(), &sample);
+            }
+        }
     }
 
     pub fn backups(&self) -> &Arc<Serving> {
@@ -182,8 +207,11 @@ impl Node {
     }
 
     /// The rows are there and clients may come, at this address.
-    pub fn serves(&self, parts: Parts, mysql_addr: SocketAddr, logins: Arc<Logins>) {
+    pub fn serves(&self, parts: Parts, mysql_addr: SocketAddr, redis_addr: Option<SocketAddr>, logins: Arc<Logins>) {
         self.mysql_addr.get_or_init(|| mysql_addr);
+        if let Some(redis_addr) = redis_addr {
+            self.redis_addr.get_or_init(|| redis_addr);
+        }
         self.logins.get_or_init(|| logins);
         *self.phase.lock() = Phase::Serving(parts);
     }
@@ -491,6 +519,7 @@ impl front_http::Node for Node {
                 .name()
                 .to_owned(),
             data_dir: self.config.data_dir.display().to_string(),
+            redis_addr: self.redis_addr.get().map_or_else(String::new, SocketAddr::to_string),
             level: Level::FIRST.0,
             nodes: Vec::new(),
             shards: Vec::new(),
@@ -535,5 +564,9 @@ impl front_http::Node for Node {
             disk: figures::disk_of(&self.config.data_dir),
             ..figures::read(self.started, &self.registry, self.parts().as_ref())
         }
+    }
+
+    fn history(&self) -> &History {
+        &self.history
     }
 }

@@ -71,6 +71,7 @@ async fn serve(mut config: Config) -> Result<()> {
         http = waiting.take().map(start_http).transpose()?;
     }
 
+    tokio::spawn(node.clone().keep_history());
     let registry = node.registry().clone();
     let cluster = config
         .peer
@@ -179,6 +180,7 @@ fn open_to_clients(
     if let Some(cluster) = &parts.cluster {
         messages::start(cluster, &keyspace);
     }
+    node.counts_commands_of(keyspace.clone());
     let redis = open_to_redis(config, &keyspace, loops, &logins, tls.clone())?;
     let rest = Rest::new(engine.clone(), front_http::jobs(loops.loops()));
     doors.open(front_http::Open {
@@ -190,16 +192,13 @@ fn open_to_clients(
         keyspace: Some(keyspace.clone()),
         ..parts.clone()
     };
-    node.serves(parts.clone(), mysql.addr(), logins);
+    let redis_addr = redis.as_ref().map(front_redis::Server::addr);
+    node.serves(parts.clone(), mysql.addr(), redis_addr, logins);
     tokio::spawn(log_automatic_ids(engine.clone()));
     tokio::spawn(events::keep_time(engine.clone(), parts.shard.clone(), loops.loops()));
     tokio::spawn(expiry::keep_time(keyspace, parts.shard.clone(), loops.loops()));
     tokio::spawn(purge_expired(engine.clone()));
-    say(&banner(
-        config,
-        socket.as_deref(),
-        redis.as_ref().map(front_redis::Server::addr),
-    ));
+    say(&banner(config, socket.as_deref(), redis_addr));
     Ok(Open { mysql, redis })
 }
 
@@ -353,7 +352,7 @@ fn banner(config: &Config, socket: Option<&Path>, redis: Option<SocketAddr>) -> 
          \x20 MySQL   {mysql}    mariadb -h {}{port} -u root\n\
          {socket}\
          {redis}\
-         \x20 HTTP    http://{http}    /health /status /metrics /v1/…\n\
+         \x20 HTTP    http://{http}    the console in a browser; /v1/… for programs\n\
          \x20 shell   latsdb sql{}\n\
          \n\
          Stop with Ctrl-C.",
@@ -369,7 +368,7 @@ fn witness_banner(config: &Config) -> String {
     format!(
         "LatsDB {} bears witness: the log in {}, no rows, no MySQL clients\n\
          \n\
-         \x20 HTTP    http://{}    /health /status /metrics\n\
+         \x20 HTTP    http://{}    the console in a browser; /health /status /metrics\n\
          \n\
          Stop with Ctrl-C.",
         env!("CARGO_PKG_VERSION"),

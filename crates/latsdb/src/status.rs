@@ -181,6 +181,7 @@ mod tests {
             state: "serving".into(),
             durability: "majority_disk".into(),
             data_dir: "./latsdb-data".into(),
+            redis_addr: String::new(),
             level: 1,
             nodes: vec![NodeStatus {
                 id: 1,

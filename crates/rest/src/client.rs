@@ -75,6 +75,14 @@ impl Client {
         self.token = token;
     }
 
+    /// Whether he may see what all sessions of the node do.
+    pub fn may_see_server(&self) -> bool {
+        match &self.identity.account {
+            SessionAccount::Server => true,
+            SessionAccount::Account { user, host } => self.rest.engine.may_see_server(user, host),
+        }
+    }
+
     pub fn is_of(&self, identity: &Identity) -> bool {
         self.identity == *identity
     }

@@ -60,6 +60,10 @@ pub fn run(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Res
     let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
     let host = task.host;
     client.is_used = true;
+    // A transaction's connection is known by its own text.
+    if !client.is_transaction {
+        host.show_statement(body.sql.as_bytes());
+    }
     if let Some(database) = &body.database {
         client.session(host)?.use_database(database)?;
     }

@@ -199,6 +199,10 @@ pub fn create(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> 
         let account = catalog.account(&user, &host);
         tokens_of(account.and_then(|account| account.policy.attribute.as_deref()))
     };
+    let now = rest.now_seconds();
+    let (over, held): (Vec<_>, Vec<_>) = held
+        .into_iter()
+        .partition(|(_, stored)| stored.expires.is_some_and(|expires| expires <= now));
     if held.len() >= OF_ACCOUNT_MAX {
         return Err(Problem::new(
             409,
@@ -209,9 +213,8 @@ pub fn create(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> 
     }
     let (id, secret) = (rest.random_hex(8), rest.random_hex(32));
     let token = format!("{PREFIX}{secret}");
-    let now = rest.now_seconds();
     let expires = body.expires_in_seconds.map(|seconds| now + i64::from(seconds));
-    let stored = json!({
+    let mut stored = json!({
         format!("{ATTRIBUTE}{id}"): {
             "hash": hash_of(&token),
             "name": body.name,
@@ -220,6 +223,10 @@ pub fn create(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> 
             "requests_per_second": body.requests_per_second,
         }
     });
+    // Those that nobody has deleted would add up.
+    for (id, _) in over {
+        stored[format!("{ATTRIBUTE}{id}")] = serde_json::Value::Null;
+    }
     set_attribute(client, task, &user, &host, &stored)?;
     answer.head.status = 201;
     answer.head.header("location", &format!("/v1/tokens/{id}"));

@@ -27,6 +27,9 @@ pub trait Host {
     /// What the process list says that the statement waits for; empty: it executes.
     fn show_state(&self, _state: &'static str) {}
 
+    /// The text of the statement that runs, where the command that brought it says less: the process list shows it.
+    fn show_statement(&self, _text: &[u8]) {}
+
     /// Once so much time has passed, and until this is set anew, the statement is interrupted with [`Interrupt::Timeout`].
     fn limit_time(&self, _limit: Option<Duration>) {}
 }

@@ -30,7 +30,9 @@ use crate::plan_cache::PlanCache;
 use crate::processes::Processes;
 use crate::row_follower::RowFollower;
 use crate::schema::{Schema, system_table_spec};
+use crate::slow_digests::SlowDigests;
 use crate::statement_logs::{self, StatementLogs};
+use crate::statement_times::StatementTimes;
 use crate::statistics::Statistics;
 use crate::table::Table;
 use crate::table_ids::{TableIds, write_rows};
@@ -51,6 +53,8 @@ pub struct Engine {
     named_locks: NamedLocks,
     pub(crate) lock_holders: Holders,
     statistics: Statistics,
+    times: StatementTimes,
+    slow_digests: SlowDigests,
     plans: PlanCache,
     rights: RightsCache,
     processes: OnceLock<Arc<dyn Processes>>,
@@ -131,6 +135,8 @@ impl Engine {
             named_locks: NamedLocks::default(),
             lock_holders: Holders::default(),
             statistics: Statistics::default(),
+            times: StatementTimes::default(),
+            slow_digests: SlowDigests::default(),
             plans: PlanCache::default(),
             rights: RightsCache::default(),
             processes: OnceLock::new(),
@@ -325,6 +331,16 @@ impl Engine {
 
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
+    }
+
+    /// How long the statements of clients take.
+    pub fn statement_times(&self) -> &StatementTimes {
+        &self.times
+    }
+
+    /// Those that took long.
+    pub(crate) fn slow_digests(&self) -> &SlowDigests {
+        &self.slow_digests
     }
 
     pub fn named_locks(&self) -> &NamedLocks {

@@ -36,7 +36,7 @@ pub mod writer;
 
 pub use lock::{
     Alias, LockInfo, LockKey, LockMode, LockModes, LockOutcome, LockOwner, LockStatistics, LockTable, LockTarget,
-    LockWait, ToldWait, TransactionLocks, Who,
+    LockWait, ToldWait, TransactionLocks, WaitInfo, Who,
 };
 pub use memory::{MemoryBudget, MemoryLimit, MemoryUse, Reservation};
 pub use past::Past;

@@ -1,12 +1,12 @@
-//! How many different values an index has, from a sample.
+//! How many different values an index has, and how many bytes it takes, from a sample.
 //!
 //! In a sorted list the number of different keys is one more than the number of neighbours that differ. So a few leaves, spread
 //! evenly, tell the share of differing neighbours; what they show in all is a lower bound for few, frequent values.
 
 #![allow(unsafe_code)]
 
-use crate::btree::Tree;
-use crate::record::Record;
+use crate::btree::{Tree, TreeKind};
+use crate::record::{Record, Version, record_bytes, version_bytes};
 use crossbeam_epoch::Guard;
 use parking_lot::Mutex;
 use std::collections::HashSet;
@@ -14,6 +14,41 @@ use types::KeyLayout;
 
 /// How many leaves are looked at.
 const LEAVES: u64 = 24;
+
+/// What a leaf has beside each record: the beginning of its key and a pointer, and some room.
+const PLACE_BYTES: usize = 24;
+
+/// Bytes of all entries, with the rows of a primary index: the mean of some leaves, times their number.
+pub(crate) fn estimated_bytes(tree: &Tree, guard: &Guard) -> u64 {
+    let entries = tree.entries(guard);
+    let is_primary = tree.kind() == TreeKind::Primary;
+    let (mut bytes, mut looked_at, mut next) = (0, 0u64, 0);
+    for sample in 0..LEAVES {
+        let position = entries * sample / LEAVES;
+        if position < next {
+            continue;
+        }
+        let Some((begin, leaf)) = tree.leaf_at(position, guard) else {
+            break;
+        };
+        next = begin + leaf.len() as u64;
+        for record in leaf {
+            // SAFETY: found under the guard.
+            let record: Record<'_> = unsafe { record.get() };
+            bytes += PLACE_BYTES + record_bytes(record.key().len(), !is_primary);
+            if is_primary {
+                // SAFETY: the tree is a primary one.
+                let row = unsafe { record.newest() }.and_then(Version::row);
+                bytes += version_bytes(row.map_or(0, <[u8]>::len));
+            }
+        }
+        looked_at += leaf.len() as u64;
+    }
+    match looked_at {
+        0 => 0,
+        _ => (bytes as u64 * entries) / looked_at,
+    }
+}
 
 /// Remembers a sample until the index has grown or shrunk by an eighth.
 #[derive(Default)]

@@ -11,7 +11,7 @@ use crate::range::{Cursor, Direction, KeyRange};
 use crate::record::{Fate, MAX_KEY_BYTES, MAX_ROW_BYTES, Record, RecordPtr};
 use crate::snapshot::{Snapshot, Snapshots};
 use crate::spec::{IndexSpec, TableSpec};
-use crate::statistics::Statistics;
+use crate::statistics::{self, Statistics};
 use crossbeam_epoch::{self as epoch, Guard};
 use parking_lot::Mutex;
 use std::ops::ControlFlow;
@@ -605,6 +605,15 @@ impl Table {
                 let index = self.readable(index, &guard);
                 index.statistics.distinct(&index.tree, index.keys.layout(), &guard)
             }
+        }
+    }
+
+    /// About how many bytes the index takes, the primary one with its rows; without what is older than the newest version. Sampled.
+    pub fn estimated_bytes(&self, index: IndexId) -> u64 {
+        let guard = epoch::pin();
+        match index {
+            IndexId::PRIMARY => statistics::estimated_bytes(&self.primary, &guard),
+            _ => statistics::estimated_bytes(&self.readable(index, &guard).tree, &guard),
         }
     }
 

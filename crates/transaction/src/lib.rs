@@ -87,6 +87,8 @@ pub struct Options {
     pub write_rule: WriteRule,
     /// What its commit waits for, on a node alone.
     pub durability: Durability,
+    /// Of the client whose transaction it is, for whoever looks at locks; 0: nobody's.
+    pub connection: u32,
 }
 
 /// What to do when a lock is not free.
@@ -230,7 +232,7 @@ impl Transaction {
         let store = participant.store();
         let memory = store.memory().nothing_yet(MemoryUse::Transactions);
         let lock_epoch = participant.lock_epoch();
-        let locks = store.locks().transaction();
+        let locks = store.locks().transaction_of(options.connection);
         let mut guest = participant.guest();
         if let Some(guest) = &mut guest {
             guest.is_also(locks.alias());

@@ -233,7 +233,10 @@ mod tests {
             port_of("Redis", "  Redis   127.0.0.1:40125    redis-cli -h 127.0.0.1 -p 40125"),
             Some(40125)
         );
-        assert_eq!(port_of("MySQL", "  HTTP    http://127.0.0.1:40124    /health"), None);
+        assert_eq!(
+            port_of("MySQL", "  HTTP    http://127.0.0.1:40124    the console"),
+            None
+        );
     }
 
     #[test]

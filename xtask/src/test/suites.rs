@@ -477,6 +477,24 @@ pub const SUITES: &[Suite] = &[
         },
     },
     Suite {
+        name: "console",
+        about: "the console in headless Chromium: every view, logins, KILL, hostile names, the keyboard alone, both schemes, a lost node",
+        needs: &["python3", "chromium"],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(10),
+        command: |context| {
+            let mut python = tools::python(context)?;
+            python
+                .arg(context.root.join("tests/console/suite.py"))
+                .arg("--binary")
+                .arg(context.server_binary())
+                .arg("--dir")
+                .arg(context.target("test-data/console"));
+            Ok(python)
+        },
+    },
+    Suite {
         name: "abuse",
         about: "garbage, slow and greedy clients, beside one that must not notice",
         needs: &["python3"],

@@ -7,7 +7,7 @@ use super::{Problem, Tree};
 /// The layers, lowest first: a crate depends on lower layers only. `docs/` and every crate's README speak of these.
 const LAYERS: &[&[&str]] = &[
     &["governor"],
-    &["types", "env", "fiber", "lab-results", "http-wire"],
+    &["types", "env", "fiber", "lab-results", "http-wire", "console"],
     &["store", "journal", "parser", "mysql-wire", "redis-wire", "lua"],
     &["shard", "net", "mysql-client", "lab-driver", "lab-host", "lab-report"],
     &["catalog", "transaction", "sql-api", "lab"],

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use env::Levels;
 use front::Registry;
-use front_http::{Disk, Distribution, Figures};
+use front_http::{Disk, Distribution, Figures, Sample};
 use governor::unread::Cut;
 use shard::Histogram;
 use sql::statistics::StatementKind;
@@ -99,6 +99,44 @@ pub fn disk_of(folder: &Path) -> Option<Disk> {
         size_bytes: told.f_blocks.saturating_mul(told.f_frsize),
         free_bytes: told.f_bavail.saturating_mul(told.f_frsize),
     })
+}
+
+/// What the node has counted up to now, for its history. Taken each second: nothing is walked here that grows with rows or locks.
+pub fn sample(registry: &Registry, parts: &Parts, redis_commands: u64) -> Sample {
+    let connections = registry.statistics();
+    let (store, meters) = (parts.shard.store(), parts.shard.meters());
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let commits = meters.commit.buckets();
+    let mut sample = Sample {
+        at: now.unwrap_or_default().as_secs_f64(),
+        redis_commands,
+        errors: registry.errors().iter().map(|(_, count)| count).sum(),
+        commit_micros: commits
+            .map(|(bound, count)| (bound.unwrap_or(u64::MAX), count))
+            .collect(),
+        log_bytes: meters.log_bytes.load(Relaxed),
+        lock_waits: store.locks().waits_so_far(),
+        connections: connections.connected as u64,
+        running: connections.running as u64,
+        memory_used: store.memory().used(),
+        memory_resident: governor::memory::look_at_resident(),
+        ..Sample::default()
+    };
+    if let Some(engine) = &parts.engine {
+        let statistics = engine.statistics();
+        let of = |kinds: &[StatementKind]| kinds.iter().map(|kind| statistics.statements(*kind)).sum();
+        sample.statements = StatementKind::all().map(|kind| statistics.statements(kind)).sum();
+        sample.reads = of(&[StatementKind::Select]);
+        sample.changes = of(&[
+            StatementKind::Insert,
+            StatementKind::Replace,
+            StatementKind::Update,
+            StatementKind::Delete,
+            StatementKind::Load,
+        ]);
+        sample.statement_micros = engine.statement_times().buckets();
+    }
+    sample
 }
 
 /// Microseconds, published as seconds.

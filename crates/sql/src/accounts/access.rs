@@ -239,6 +239,11 @@ impl Access {
         *self.user == *user || self.rights.global().contains(Privileges::PROCESS)
     }
 
+    /// Whether it may see what all sessions do.
+    pub fn sees_server(&self) -> bool {
+        self.is_unlimited() || self.rights.global().contains(Privileges::PROCESS)
+    }
+
     /// Whether another session of this user may be ended. Those who have SYSTEM_USER are kept from others.
     pub fn may_kill_session_of(&self, catalog: &Catalog, user: &str) -> bool {
         if *self.user == *user {

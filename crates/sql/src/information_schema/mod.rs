@@ -7,6 +7,7 @@
 mod accounts;
 mod grants;
 mod keywords;
+mod locks;
 mod memory;
 pub(crate) mod schema;
 mod server;

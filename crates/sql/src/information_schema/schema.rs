@@ -1,7 +1,7 @@
 //! Rows that describe databases, tables, columns and indexes.
 
 use catalog::{ColumnDef, ColumnDefault, GeneratedKind, IndexDef, IndexKind, IndexPart, Privileges, TableDef};
-use types::{CollationId, DateTime, SqlType, TypeKind, UnixTime, Value};
+use types::{CollationId, DateTime, IndexId, SqlType, TypeKind, UnixTime, Value};
 
 use super::{Source, VirtualTable, all_tables, number, text, yes_no};
 use crate::plan::VirtualTable as _;
@@ -61,7 +61,7 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
         for def in source.tables_of(database) {
             let stored = engine.table(def);
             let count = stored.as_ref().map_or(0, |table| table.rows.estimated_rows());
-            let row_bytes: u64 = 100;
+            let (data, indexes) = stored.as_deref().map_or((0, 0), bytes_of);
             let next = def
                 .auto_increment()
                 .and_then(|_| stored.as_ref().map(|table| table.rows.next_auto_increment()));
@@ -74,10 +74,10 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
                 Value::Int(10),
                 text("Dynamic"),
                 number(count),
-                number(if count == 0 { 0 } else { row_bytes }),
-                number(count * row_bytes),
+                number(data.checked_div(count).unwrap_or(0)),
+                number(data),
                 number(0u64),
-                number(0u64),
+                number(indexes),
                 number(0u64),
                 next.map_or(Value::Null, number),
                 moment(def.created_at, source),
@@ -97,6 +97,13 @@ pub fn tables(source: &Source<'_>) -> Vec<Vec<Value>> {
         }
     }
     rows
+}
+
+/// About how many bytes of memory a table's rows take, and its indexes beside the primary one.
+fn bytes_of(table: &Table) -> (u64, u64) {
+    let others = table.def.indexes.iter().filter(|index| index.id != IndexId::PRIMARY);
+    let others = others.map(|index| table.rows.estimated_bytes(index.id)).sum();
+    (table.rows.estimated_bytes(IndexId::PRIMARY), others)
 }
 
 pub(crate) fn moment(seconds: i64, source: &Source<'_>) -> Value {

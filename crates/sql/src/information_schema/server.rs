@@ -356,3 +356,13 @@ pub(super) fn slow_log(source: &Source<'_>) -> Vec<Vec<Value>> {
         .logs()
         .slow_rows(|micros| fine_moment(micros, source))
 }
+
+pub(super) fn slow_digests(source: &Source<'_>) -> Vec<Vec<Value>> {
+    match source.session.access.sees_server() {
+        true => {
+            let digests = source.session.engine.slow_digests();
+            digests.rows(|micros| fine_moment(micros, source))
+        }
+        false => Vec::new(),
+    }
+}

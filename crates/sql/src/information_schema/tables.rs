@@ -2,7 +2,8 @@
 
 use super::ColumnKind::{FineMoment, Hundredths, LongText, Moment, Name, Number, Signed, Text};
 use super::{
-    ColumnKind, VirtualColumn, VirtualTable, accounts, grants, keywords, memory, no_rows, schema, server, users, views,
+    ColumnKind, VirtualColumn, VirtualTable, accounts, grants, keywords, locks, memory, no_rows, schema, server, users,
+    views,
 };
 use crate::program::{shown, shown_events, shown_triggers};
 
@@ -357,6 +358,40 @@ pub static TABLES: &[VirtualTable] = &[
             "LOW_NUMBER_OF_BYTES_USED" Signed, "CURRENT_NUMBER_OF_BYTES_USED" Signed, "HIGH_NUMBER_OF_BYTES_USED" Signed,
         ],
         rows: memory::by_thread,
+    },
+    VirtualTable {
+        database: "performance_schema",
+        name: "data_locks",
+        columns: columns![
+            "ENGINE" Text(32), "ENGINE_LOCK_ID" Text(128), "ENGINE_TRANSACTION_ID" Number, "THREAD_ID" Number, "EVENT_ID" Number,
+            "OBJECT_SCHEMA" Text(64), "OBJECT_NAME" Text(64), "PARTITION_NAME" Text(64), "SUBPARTITION_NAME" Text(64),
+            "INDEX_NAME" Text(64), "OBJECT_INSTANCE_BEGIN" Number, "LOCK_TYPE" Text(32), "LOCK_MODE" Text(32),
+            "LOCK_STATUS" Text(32), "LOCK_DATA" Text(8192),
+        ],
+        rows: locks::held,
+    },
+    VirtualTable {
+        database: "performance_schema",
+        name: "data_lock_waits",
+        columns: columns![
+            "ENGINE" Text(32), "REQUESTING_ENGINE_LOCK_ID" Text(128), "REQUESTING_ENGINE_TRANSACTION_ID" Number,
+            "REQUESTING_THREAD_ID" Number, "REQUESTING_EVENT_ID" Number, "REQUESTING_OBJECT_INSTANCE_BEGIN" Number,
+            "BLOCKING_ENGINE_LOCK_ID" Text(128), "BLOCKING_ENGINE_TRANSACTION_ID" Number, "BLOCKING_THREAD_ID" Number,
+            "BLOCKING_EVENT_ID" Number, "BLOCKING_OBJECT_INSTANCE_BEGIN" Number,
+            "OBJECT_SCHEMA" Text(64), "OBJECT_NAME" Text(64), "INDEX_NAME" Text(64), "LOCK_TYPE" Text(32), "LOCK_DATA" Text(8192),
+            "REQUESTING_LOCK_MODE" Text(32), "BLOCKING_LOCK_MODE" Text(32), "BLOCKING_LOCK_STATUS" Text(32),
+        ],
+        rows: locks::waits,
+    },
+    VirtualTable {
+        database: "performance_schema",
+        name: "slow_digests",
+        columns: columns![
+            "SCHEMA_NAME" Text(64), "DIGEST" Text(64), "DIGEST_TEXT" LongText, "COUNT_STAR" Number, "SUM_ERRORS" Number,
+            "SUM_MICROSECONDS" Number, "MAX_MICROSECONDS" Number, "SUM_LOCK_MICROSECONDS" Number, "SUM_ROWS_EXAMINED" Number,
+            "FIRST_SEEN" FineMoment, "LAST_SEEN" FineMoment, "SAMPLE_TEXT" LongText, "SAMPLE_USER" Text(288),
+        ],
+        rows: server::slow_digests,
     },
     VirtualTable {
         database: "performance_schema",

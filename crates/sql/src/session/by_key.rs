@@ -187,6 +187,7 @@ impl Session {
             isolation: Isolation::RepeatableRead,
             write_rule: WriteRule::FirstCommitterWins,
             durability: self.variables.settings.durability,
+            connection: self.options.connection_id,
         };
         let moment = Moment(Transaction::begin(self.engine.participant().clone(), options));
         // Taken before the catalog is looked at, it shows the tables as they were looked up.

@@ -1,4 +1,4 @@
-//! What a session tells the logs of statements.
+//! What a session tells of its statements: to the logs, and to those who ask how long statements take.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,10 @@ use types::{RowLayout, SqlResult, Value};
 use super::Session;
 use crate::host::Host;
 use crate::result::{Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
+use crate::slow_digests::{self, Slow};
 use crate::statement_logs::{Cost, Sender, Switches};
 
-/// Of the statement that runs, for the slow query log.
+/// Of the statement that runs, for whoever looks at slow ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Running {
     pub rows_examined: u64,
@@ -19,12 +20,47 @@ pub struct Running {
     pub searches_without_index: bool,
 }
 
-/// When a statement began that may come into a log.
+/// When a statement began.
+#[derive(Clone, Copy)]
 pub(super) struct Began {
     at: Duration,
 }
 
 impl Session {
+    /// A statement of the client's begins.
+    #[inline]
+    pub(super) fn time_begin(&self) -> Began {
+        self.state.running.set(Running::default());
+        Began {
+            at: self.engine.env().clock.monotonic(),
+        }
+    }
+
+    /// It has ended, well or not.
+    #[inline]
+    pub(super) fn time_end(&self, began: Began, text: &[u8], has_failed: bool) {
+        let took = self.engine.env().clock.monotonic().saturating_sub(began.at);
+        self.engine.statement_times().note(took);
+        if took >= slow_digests::SLOW {
+            self.note_slow(took, text, has_failed);
+        }
+    }
+
+    #[cold]
+    fn note_slow(&self, took: Duration, text: &[u8], has_failed: bool) {
+        let (user, host) = self.options.account.name();
+        self.engine.slow_digests().note(Slow {
+            text,
+            mode: self.variables.settings.sql_mode().for_parser(),
+            database: self.database.clone(),
+            user: &format!("{user}@{host}"),
+            took,
+            running: self.state.running.get(),
+            has_failed,
+            at_micros: self.engine.clock_micros(),
+        });
+    }
+
     /// Notes a command in the general log. `None`: no log is on.
     #[inline]
     pub(super) fn log_begin(&self, command: &'static str, text: &[u8]) -> Option<Began> {
@@ -41,7 +77,6 @@ impl Session {
 
     #[cold]
     fn note_begin(&self, switches: Switches, command: &'static str, text: &[u8]) {
-        self.state.running.set(Running::default());
         if switches.has(Switches::GENERAL) && !self.variables.settings.sql_log_off {
             let logs = self.engine.logs();
             logs.note_general(self.engine.clock_micros(), self.sender(), command, text);

@@ -67,6 +67,7 @@ pub use self::transaction::wait_for_commit;
 pub use sql_api::session::{Encryption, Fetch, PreparedInfo, SessionAccount, SessionOptions};
 
 pub(crate) use crate::exec::Answer;
+pub(crate) use logged::Running;
 pub(crate) use services::DefinitionServices;
 pub(crate) use statement::of_another_runner;
 pub use statement::wait_for_freshness;
@@ -108,7 +109,7 @@ impl Session {
         let mut session = Session {
             database: None,
             variables,
-            transaction: SessionTransaction::default(),
+            transaction: SessionTransaction::of(options.connection_id),
             state,
             prepared: PreparedStatements::default(),
             warnings: Warnings::default(),
@@ -174,6 +175,7 @@ impl Session {
             self.state.user_variables_use.set(parsed.user_variables);
             let statement = Arc::new(parsed.statement);
             let charset = self.client_charset();
+            let timed = self.time_begin();
             let ran = match self.log_begin("Query", sent) {
                 None => self.run(&statement, Parameters::NONE, more, host, sink),
                 Some(began) => {
@@ -188,6 +190,7 @@ impl Session {
                 }
             };
             drop_shared(statement, bytes);
+            self.time_end(timed, sent, ran.is_err());
             ran?;
             if parsed.last {
                 return Ok(());
@@ -282,7 +285,7 @@ impl Session {
     /// `COM_RESET_CONNECTION`: rolls back, forgets variables, prepared statements, locks; keeps the database and the user.
     pub fn reset(&mut self) {
         self.forget_temporary_tables();
-        self.transaction = SessionTransaction::default();
+        self.transaction = SessionTransaction::of(self.options.connection_id);
         self.table_locks = Shared::default();
         self.give_up_named_locks();
         self.handlers = Handlers::default();
@@ -298,7 +301,7 @@ impl Session {
     /// Variables and prepared statements stay.
     pub fn recover(&mut self) {
         self.forget_temporary_tables();
-        self.transaction = SessionTransaction::default();
+        self.transaction = SessionTransaction::of(self.options.connection_id);
         self.table_locks = Shared::default();
         self.give_up_named_locks();
         self.leave_programs();

@@ -141,14 +141,19 @@ impl Session {
         }
         let (statement, text) = (prepared.statement.clone(), prepared.text.clone());
         self.state.user_variables_use.set(prepared.user_variables);
-        if let Some(began) = self.log_begin("Execute", text.bytes()) {
-            let mut counted = CountedRows { sink, rows: 0 };
-            let ran = self.execute_known(id, (&statement, &text), parameters, fetch, host, &mut counted);
-            let rows = counted.rows;
-            self.log_end(&began, &statement, text.bytes(), rows);
-            return ran;
-        }
-        self.execute_known(id, (&statement, &text), parameters, fetch, host, sink)
+        let timed = self.time_begin();
+        let ran = match self.log_begin("Execute", text.bytes()) {
+            None => self.execute_known(id, (&statement, &text), parameters, fetch, host, sink),
+            Some(began) => {
+                let mut counted = CountedRows { sink, rows: 0 };
+                let ran = self.execute_known(id, (&statement, &text), parameters, fetch, host, &mut counted);
+                let rows = counted.rows;
+                self.log_end(&began, &statement, text.bytes(), rows);
+                ran
+            }
+        };
+        self.time_end(timed, text.bytes(), ran.is_err());
+        ran
     }
 
     fn execute_known(

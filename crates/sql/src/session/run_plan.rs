@@ -188,15 +188,14 @@ impl Session {
         };
         self.state.automatic_insert_id.set(runtime.first_automatic_id.get());
         let switches = self.engine.logs().switches();
-        if switches.has(Switches::SLOW) {
-            let before = self.state.running.get();
-            let without_index = switches.has(Switches::WITHOUT_INDEX) && plan.searches_without_index();
-            self.state.running.set(Running {
-                rows_examined: before.rows_examined + transaction.borrow().examined().saturating_sub(examined_before),
-                lock_waits: before.lock_waits + runtime.lock_waits.get(),
-                searches_without_index: before.searches_without_index || without_index,
-            });
-        }
+        let without_index =
+            switches.has(Switches::SLOW) && switches.has(Switches::WITHOUT_INDEX) && plan.searches_without_index();
+        let before = self.state.running.get();
+        self.state.running.set(Running {
+            rows_examined: before.rows_examined + transaction.borrow().examined().saturating_sub(examined_before),
+            lock_waits: before.lock_waits + runtime.lock_waits.get(),
+            searches_without_index: before.searches_without_index || without_index,
+        });
         let changed = programs.into_changed();
         if let Some(part) = changed {
             self.take_changes_of(&part);

@@ -27,6 +27,8 @@ pub struct SessionTransaction {
     next: Characteristics,
     /// It is a running statement's: it is not ended here.
     is_part: bool,
+    /// Whose it is.
+    connection: u32,
     /// Where the session's temporary tables are, once there was one.
     local: Option<LocalStore>,
     /// Where the query of the running INSERT reads the past.
@@ -69,6 +71,13 @@ impl Open {
 }
 
 impl SessionTransaction {
+    pub fn of(connection: u32) -> SessionTransaction {
+        SessionTransaction {
+            connection,
+            ..SessionTransaction::default()
+        }
+    }
+
     /// The transaction for a part of the running statement.
     pub fn part(&self) -> SessionTransaction {
         let open = self.open.as_ref().map(|open| Open {
@@ -222,6 +231,7 @@ impl SessionTransaction {
             isolation,
             write_rule,
             durability: next.durability.unwrap_or(settings.durability),
+            connection: self.connection,
         };
         let participant = engine.participant().clone();
         let (transaction, read_only) = match next.moment {

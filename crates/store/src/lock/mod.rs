@@ -32,7 +32,7 @@ mod tests;
 pub use elsewhere::{Alias, ToldWait, Who};
 pub use mode::{LockMode, LockModes};
 pub use queue::LockWait;
-pub use table::{LockInfo, LockOwner, LockStatistics, LockTable, LockTarget, TransactionLocks};
+pub use table::{LockInfo, LockOwner, LockStatistics, LockTable, LockTarget, TransactionLocks, WaitInfo};
 
 use types::{IndexId, TableId};
 

@@ -33,6 +33,8 @@ pub struct LockOwner(pub u64);
 #[derive(Debug)]
 pub(super) struct Owner {
     pub(super) id: LockOwner,
+    /// Of the client whose transaction it is; 0: nobody's on this node.
+    pub(super) connection: u32,
     locks: AtomicUsize,
     /// Keeps others away from a definition, or wants to.
     defines: AtomicBool,
@@ -157,6 +159,16 @@ impl Lock {
             index => LockTarget::Key(self.table, IndexId(index), key()),
         }
     }
+
+    fn info(&self, owner: &Owner, mode: LockMode, is_waiting: bool) -> LockInfo {
+        LockInfo {
+            owner: owner.id,
+            connection: owner.connection,
+            target: self.target(),
+            mode,
+            is_waiting,
+        }
+    }
 }
 
 fn parts(key: LockKey<'_>) -> (TableId, u16, &[u8]) {
@@ -262,9 +274,19 @@ impl LockTarget {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockInfo {
     pub owner: LockOwner,
+    /// Of the client whose transaction it is; 0: nobody's on this node.
+    pub connection: u32,
     pub target: LockTarget,
     pub mode: LockMode,
     pub is_waiting: bool,
+}
+
+/// A request that waits, as seen from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitInfo {
+    pub waiter: LockInfo,
+    /// Of the same lock: held, or waited for.
+    pub blockers: Vec<LockInfo>,
 }
 
 impl LockTable {
@@ -282,13 +304,19 @@ impl LockTable {
         })
     }
 
-    /// Starts a transaction's set of locks.
+    /// Starts a set of locks of nobody's.
     pub fn transaction(self: &Arc<Self>) -> TransactionLocks {
+        self.transaction_of(0)
+    }
+
+    /// Starts a transaction's set of locks. `connection` tells whoever looks at them whose it is; 0: nobody's.
+    pub fn transaction_of(self: &Arc<Self>, connection: u32) -> TransactionLocks {
         let id = LockOwner(self.next_owner.fetch_add(1, Ordering::Relaxed));
         TransactionLocks {
             table: Arc::clone(self),
             owner: Arc::new(Owner {
                 id,
+                connection,
                 locks: AtomicUsize::new(0),
                 defines: AtomicBool::new(false),
                 number: AtomicU64::new(0),
@@ -334,27 +362,48 @@ impl LockTable {
         self.gates.for_each_note(|owner, table, modes| {
             all.extend(modes.iter().map(|mode| LockInfo {
                 owner: owner.id,
+                connection: owner.connection,
                 target: LockTarget::Definition(table),
                 mode,
                 is_waiting: false,
             }));
         });
-        for shard in &self.shards {
+        for shard in self.shards.iter().take_while(|_| governor::go_on()) {
             for lock in shard.0.lock().locks.iter() {
-                let info = |owner, mode, is_waiting| LockInfo {
-                    owner,
-                    target: lock.target(),
-                    mode,
-                    is_waiting,
-                };
                 for holder in lock.state.holders() {
-                    all.extend(holder.modes.iter().map(|mode| info(holder.owner.id, mode, false)));
+                    all.extend(holder.modes.iter().map(|mode| lock.info(&holder.owner, mode, false)));
                 }
                 all.extend(
                     lock.state
                         .waiters()
-                        .map(|waiter| info(waiter.owner.id, waiter.mode, true)),
+                        .map(|waiter| lock.info(&waiter.owner, waiter.mode, true)),
                 );
+            }
+        }
+        all
+    }
+
+    /// Those who wait now, each with whom it waits for: who holds the lock in a conflicting mode, and whoever came just before, so that a
+    /// long queue is told in as many steps. Not a picture of one moment.
+    pub fn inspect_waits(&self) -> Vec<WaitInfo> {
+        let mut all = Vec::new();
+        for shard in self.shards.iter().take_while(|_| governor::go_on()) {
+            for lock in shard.0.lock().locks.iter() {
+                let mut before = None;
+                for waiter in lock.state.waiters() {
+                    let id = waiter.owner.id;
+                    let holders = lock.state.holders().iter().flat_map(|holder| {
+                        let modes = holder.modes.iter();
+                        let against = modes.filter(|mode| LockModes::of(*mode).conflict_with(waiter.mode));
+                        against.map(|mode| lock.info(&holder.owner, mode, false))
+                    });
+                    let waits = lock.info(&waiter.owner, waiter.mode, true);
+                    let blockers = holders.chain(before.replace(waits.clone()));
+                    all.push(WaitInfo {
+                        blockers: blockers.filter(|other| other.owner != id).collect(),
+                        waiter: waits,
+                    });
+                }
             }
         }
         all
@@ -383,9 +432,14 @@ impl LockTable {
         self.gates.set_elsewhere(definitions);
     }
 
+    /// Requests that had to wait, since the start: without a look at any lock.
+    pub fn waits_so_far(&self) -> u64 {
+        self.waits.load(Ordering::Relaxed)
+    }
+
     pub fn statistics(&self) -> LockStatistics {
         let mut statistics = LockStatistics {
-            waits: self.waits.load(Ordering::Relaxed),
+            waits: self.waits_so_far(),
             deadlocks: self.deadlocks.load(Ordering::Relaxed),
             ..LockStatistics::default()
         };

@@ -598,3 +598,24 @@ fn waits_that_lead_to_no_other_table_are_told_to_nobody() {
     // Waits that have begun since somebody looked last are short.
     assert_eq!(two.follower.old_waits(0), []);
 }
+
+#[test]
+fn waits_are_told_with_their_nearest_blockers() {
+    let table = table();
+    let [mut holder, mut first, mut second] = [7, 8, 9].map(|connection| table.transaction_of(connection));
+    granted(holder.lock(row(b"r"), Exclusive));
+    let waiting = [
+        waits(first.lock(row(b"r"), Exclusive)),
+        waits(second.lock(row(b"r"), Shared)),
+    ];
+    let told = table.inspect_waits().into_iter().map(|wait| {
+        let blockers = wait.blockers.iter();
+        let blockers: Vec<_> = blockers.map(|lock| (lock.connection, lock.is_waiting)).collect();
+        (wait.waiter.connection, wait.waiter.mode, blockers)
+    });
+    let behind_holder = (8, Exclusive, vec![(7, false)]);
+    let behind_both = (9, Shared, vec![(7, false), (8, true)]);
+    assert_eq!(told.collect::<Vec<_>>(), [behind_holder, behind_both]);
+    drop(waiting);
+    assert_eq!(table.inspect_waits(), []);
+}

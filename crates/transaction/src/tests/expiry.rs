@@ -11,6 +11,7 @@ const READ_COMMITTED: Options = Options {
     isolation: Isolation::ReadCommitted,
     write_rule: WriteRule::FirstCommitterWins,
     durability: Durability::MajorityDisk,
+    connection: 0,
 };
 
 /// `CREATE TABLE t (id INT PRIMARY KEY, e DATETIME(6), u INT, KEY (e), UNIQUE (u)) TTL = e`

@@ -327,20 +327,24 @@ const SNAPSHOT: Options = Options {
     isolation: Isolation::RepeatableRead,
     write_rule: WriteRule::FirstCommitterWins,
     durability: Durability::MajorityDisk,
+    connection: 0,
 };
 const COMPATIBLE: Options = Options {
     isolation: Isolation::RepeatableRead,
     write_rule: WriteRule::NewestCommitted,
     durability: Durability::MajorityDisk,
+    connection: 0,
 };
 const READ_COMMITTED: Options = Options {
     isolation: Isolation::ReadCommitted,
     write_rule: WriteRule::FirstCommitterWins,
     durability: Durability::MajorityDisk,
+    connection: 0,
 };
 const SERIALIZABLE: Options = Options {
     isolation: Isolation::Serializable,
     write_rule: WriteRule::FirstCommitterWins,
     durability: Durability::MajorityDisk,
+    connection: 0,
 };
 const ALL: [Options; 4] = [SNAPSHOT, COMPATIBLE, READ_COMMITTED, SERIALIZABLE];
