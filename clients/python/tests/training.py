@@ -14,22 +14,27 @@ BEGIN = datetime.datetime(2024, 1, 1)
 
 
 def run(client):
-    for seed in range(4):
-        of_seed(client, random.Random(seed), users=25, rows=600, events=400, span=100_000)
+    for seed, max_age in enumerate([None, 5000, 2.5]):
+        of_seed(client, random.Random(seed), max_age, users=15, rows=400, events=250, span=100_000)
     errors(client)
 
 
-def of_seed(client, chance, users, rows, events, span):
+def of_seed(client, chance, max_age, users, rows, events, span):
     made = made_at_random(client, chance, users, rows, span)
     # Beyond both ends of what is known, at the very moments of rows, and of users that nobody knows.
     moments = [BEGIN + chance.randrange(-span // 10, span + span // 10) * SECOND for _ in range(events)]
-    times = made["made"].tolist()
-    moments = [chance.choice(times).to_pydatetime() if chance.random() < 0.3 else moment for moment in moments]
-    label = pandas.DataFrame({"at": pandas.Series(moments).astype("datetime64[us]"), "who": [chance.randrange(users + 3) for _ in moments],
-                              "word": [chance.choice(["A", "b", "ü", "none"]) for _ in moments], "label": range(len(moments))})
-    max_age = chance.choice([None, 500, 5000, 2.5])
+    who = [chance.randrange(users + 3) for _ in moments]
+    # Up to the very age at which a row does not count any more, and behind it.
+    late = [0, 1, 3, max_age or 4]
+    known = made["user"][["user_id", "made"]].itertuples(index=False)
+    for at, (user, moment) in enumerate(chance.sample(list(known), events // 3)):
+        moments[at], who[at] = moment.to_pydatetime() + chance.choice(late) * SECOND, user
+    words = [chance.choice(["A", "b", "ü", "none"]) for _ in moments]
+    for at, (word, moment) in enumerate(chance.sample(list(made["words"]), events // 3), events // 3):
+        moments[at], words[at] = moment + chance.choice(late) * SECOND, word
+    label = pandas.DataFrame({"at": pandas.Series(moments).astype("datetime64[us]"), "who": who, "word": words, "label": range(len(moments))})
     histories = [
-        History("shop.by_user", ["clicks", "price"], "made", key=["who"], created="created", max_age_seconds=max_age, name="user",
+        History("shop.by_user", ["clicks", "price"], "made", key={"user_id": "who"}, created="created", max_age_seconds=max_age, name="user",
                 defaults={"clicks": -1}),
         History("shop.by_word", ["score"], "at_ms", key={"word": "word"}, max_age_seconds=max_age, with_event_time=True),
         History("shop.by_both", ["flag"], "made", key=["data", "who"]),
@@ -63,21 +68,24 @@ def client_sql(client, histories):
 
 
 def made_at_random(client, chance, users, rows, span):
-    client.sql("CREATE TABLE shop.by_user (user_id BIGINT, made DATETIME(3), created DATETIME(3), clicks INT, price DECIMAL(10,3),"
-               " PRIMARY KEY (user_id, made, created))")
+    # Its key has rows of one time in another order than that of their making.
+    client.sql("CREATE TABLE shop.by_user (user_id BIGINT, made DATETIME(3), n INT, created DATETIME(3), clicks INT, price DECIMAL(10,3),"
+               " PRIMARY KEY (user_id, made, n))")
     client.sql("CREATE TABLE shop.by_word (word VARCHAR(10) COLLATE utf8mb4_bin, at_ms BIGINT, score DOUBLE, PRIMARY KEY (word, at_ms))")
     client.sql("CREATE TABLE shop.by_both (data VARBINARY(10), who INT, made TIMESTAMP(6), flag BOOLEAN, PRIMARY KEY (data, who, made))")
     found = {}
     for _ in range(rows):
-        moment = BEGIN + chance.randrange(span) * SECOND
+        moment, user = BEGIN + chance.randrange(span) * SECOND, chance.randrange(users)
         for late in range(chance.choice([1, 1, 1, 3])):
-            key = (chance.randrange(users), moment, moment + late * SECOND)
+            key = (user, moment, moment + late * SECOND)
             clicks = None if chance.random() < 0.1 else chance.randrange(1000)
             found[key] = (clicks, Decimal(chance.randrange(10**6)) / 1000)
     frame = pandas.DataFrame([(*key, *value) for key, value in found.items()], columns=["user_id", "made", "created", "clicks", "price"])
     frame["clicks"] = frame["clicks"].astype("Int64")
     frame["made"] = frame["made"].astype("datetime64[us]")
+    frame["n"] = -frame["created"].rank().astype(int)
     client.table("shop.by_user").load(frame)
+    frame = frame.drop(columns="n")
     words = {(chance.choice(["a", "A", "b", "ü"]), BEGIN + chance.randrange(span) * SECOND): chance.random() for _ in range(rows)}
     utc = datetime.timezone.utc
     client.table("shop.by_word").load({"word": word, "at_ms": round(at.replace(tzinfo=utc).timestamp() * 1000), "score": score}
@@ -85,7 +93,7 @@ def made_at_random(client, chance, users, rows, span):
     both = {(f"d{chance.randrange(3)}".encode(), chance.randrange(users), BEGIN + chance.randrange(span) * SECOND): chance.random() < 0.5
             for _ in range(rows)}
     client.table("shop.by_both").load({"data": data, "who": who, "made": at, "flag": flag} for (data, who, at), flag in both.items())
-    return {"made": frame["made"], "user": frame, "words": words, "both": both}
+    return {"user": frame, "words": words, "both": both}
 
 
 def as_pandas_has_it(label, made, max_age):
@@ -114,7 +122,8 @@ def compare(got, expected):
     ours = [None if value is None else pandas.Timestamp(int(value), unit="ms") for value in none(got["at_ms"])]
     assert ours == none(expected["word_at"])
     # Neither all of it is there nor nothing: the comparison says something.
-    assert 0 < got["score"].isna().sum() < len(got) and 0 < (got["user__clicks"] == -1).sum() < len(got)
+    missing = [int(got["score"].isna().sum()), int((got["user__clicks"] == -1).sum())]
+    assert all(0 < count < len(got) for count in missing), (missing, len(got))
 
 
 def errors(client):
