@@ -61,9 +61,8 @@ impl Keyspace {
     }
 
     pub fn new(engine: Arc<Engine>) -> Arc<Keyspace> {
-        // Ids of two starts, or two nodes, never meet: the upper half counts starts.
         engine.leave_purge_of(tables::has_keys);
-        let first_id = engine.participant().incarnation() << 32;
+        let first_id = first_id(engine.participant().incarnation());
         let memory = engine.participant().store().memory().limit();
         let tracking = Arc::new(Tracking::new(
             usize::try_from(memory / TRACKING_SHARE).unwrap_or(usize::MAX),
@@ -196,5 +195,32 @@ impl Keyspace {
             session.query(definition.as_bytes(), host, &mut BufferedRows::default())?;
         }
         Ok(())
+    }
+}
+
+/// Ids of two nodes, or of two starts of one, never meet: the highest byte is the node, three count its starts, and four are left for the ids. Those that former
+/// versions gave have no node.
+fn first_id(incarnation: u64) -> u64 {
+    let (node, start) = (incarnation >> 32, incarnation & u64::from(u32::MAX));
+    node << 56 | start << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_nodes_and_starts_are_apart() {
+        let incarnation = |node: u64, start: u64| node << 32 | start;
+        let firsts = [(1, 1), (1, 2), (2, 1), (255, 1), (255, (1 << 24) - 1)]
+            .map(|(node, start)| first_id(incarnation(node, start)));
+        let mut ids: Vec<u64> = firsts.iter().map(|first| first >> 32).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), firsts.len());
+        assert!(
+            firsts.iter().all(|first| first >> 56 > 0),
+            "apart from those of former versions"
+        );
     }
 }

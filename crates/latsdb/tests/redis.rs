@@ -600,3 +600,18 @@ fn messages_reach_clients_of_all_nodes() {
     let heard = (0..400).find(|_| is_heard(&mut one));
     assert!(heard.is_some(), "the node is not heard after its start");
 }
+
+#[test]
+fn elements_that_several_nodes_make_are_apart() {
+    let cluster = Cluster::start("redis_elements");
+    let mut clients = [1, 2, 3].map(|node| Redis::connect(cluster.node(node)));
+    let lists = ["a b c", "d e", "f"];
+    for (client, (key, elements)) in clients.iter_mut().zip(["l1", "l2", "l3"].into_iter().zip(lists)) {
+        client.ask(&format!("RPUSH {key} {elements}"));
+    }
+    for client in &mut clients {
+        for (key, elements) in ["l1", "l2", "l3"].into_iter().zip(lists) {
+            assert_eq!(client.ask(&format!("LRANGE {key} 0 -1")), elements);
+        }
+    }
+}
