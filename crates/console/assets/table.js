@@ -3,8 +3,8 @@
 import { h, replace, setText } from "./dom.js";
 
 /**
- * columns: `{ label, text(row), cell(row), sort(row), kind: "number" | "code" | "text", wide }`; `text` or `cell` gives what is shown.
- * A row's key is `key(row)`. Headers of columns with `sort` are buttons.
+ * columns: `{ label, text(row), full(row), cell(row, td), sort(row), kind: "number" | "code" | "when" }`. `text` is what a cell shows, `full` all of it;
+ * `cell` fills it once, and may return how to `update(row)` it. A row's key is `key(row)`. Headers of columns with `sort` are buttons.
  */
 export function dataTable({ caption, columns, key, empty = "There is nothing.", sortBy, descending = false, isQuiet = false }) {
   let data = [];
@@ -68,8 +68,8 @@ function fillCell(line, number, column, row) {
   if (column.cell) {
     // Made once for each row, then told of the row that it stands for.
     line.made ??= [];
-    line.made[number] ??= column.cell(row, cell);
-    line.made[number]?.update?.(row);
+    line.made[number] ??= column.cell(row, cell) ?? {};
+    line.made[number].update?.(row);
     return;
   }
   const text = column.text(row);

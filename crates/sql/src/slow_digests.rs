@@ -65,7 +65,12 @@ pub(crate) struct Slow<'a> {
 }
 
 impl SlowDigests {
+    /// What is kept is the node's, and no more the session's.
     pub(crate) fn note(&self, slow: Slow<'_>) {
+        governor::given_away(|| self.keep(slow));
+    }
+
+    fn keep(&self, slow: Slow<'_>) {
         let text = parser::redacted(slow.text);
         let text = &text[..text.len().min(TEXT_BYTES)];
         let key = Key {

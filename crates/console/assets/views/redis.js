@@ -33,12 +33,19 @@ export function mount(body, { refresh }) {
   const table = dataTable({
     caption: "Keys", isQuiet: true, key: (row) => row.key64, empty: "There is no such key.",
     columns: [
-      { label: "Key", cell: (row, cell) => replace(cell, h("button", { type: "button", class: "link code", on: { click: () => showKey(detail, database.value, row) } }, line(textOf(row.key64), 120))) && undefined, kind: "code" },
+      { label: "Key", cell: keyCell, kind: "code" },
       { label: "Type", text: (row) => row.type },
       { label: "Length", text: (row) => count(row.length), kind: "number" },
       { label: "Expires (UTC)", text: (row) => (row.expires_at ? String(row.expires_at).slice(0, 19) : "never") },
     ],
   });
+  function keyCell(row, cell) {
+    let shown = row;
+    const click = () => showKey(detail, database.value, shown);
+    replace(cell, h("button", { type: "button", class: "link code", on: { click } }, line(textOf(row.key64), 120)));
+    // Another key of this name may have come, of another type.
+    return { update: (now) => { shown = now; } };
+  }
   const form = h("form", { class: "head", on: { submit: (event) => { event.preventDefault(); again(); } } }, told,
     h("label", { class: "inline", for: "db" }, "Database", database),
     h("label", { class: "inline", for: "prefix" }, "Begins with", prefix), h("button", { class: "quiet" }, "Find"));

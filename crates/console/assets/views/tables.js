@@ -26,7 +26,7 @@ export function mount(body, { address }) {
     caption: "Tables", isQuiet: true, key: (row) => JSON.stringify([row.table_schema, row.table_name]), empty: "There is no table that may be seen.", sortBy: 0,
     columns: [
       { label: "Database", text: (row) => row.table_schema, sort: (row) => row.table_schema },
-      { label: "Table", cell: (row, cell) => replace(cell, h("a", { href: linkTo(row) }, row.table_name)) && undefined, sort: (row) => row.table_name },
+      { label: "Table", cell: (row, cell) => { replace(cell, h("a", { href: linkTo(row) }, row.table_name)); }, sort: (row) => row.table_name },
       { label: "Kind", text: (row) => ({ "BASE TABLE": "table", VIEW: "view", "SYSTEM VIEW": "system" }[row.table_type] ?? row.table_type), sort: (row) => row.table_type },
       { label: "Rows", text: (row) => count(row.table_rows), sort: (row) => Number(row.table_rows ?? -1), kind: "number" },
       { label: "Data", text: (row) => bytes(row.data_length), sort: (row) => Number(row.data_length ?? -1), kind: "number" },
