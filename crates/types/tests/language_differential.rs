@@ -10,7 +10,7 @@ use types::CollationId;
 use crate::server::{ask_mysql as ask, hex};
 
 /// The languages, and the letters that they write together or that have several weights.
-const LANGUAGES: [(&str, &str); 26] = [
+const LANGUAGES: [(&str, &str); 28] = [
     ("_czech_ci", "chCHsz"),
     ("_slovak_ci", "chCHsz"),
     ("_lithuanian_ci", "chCHyY"),
@@ -38,6 +38,8 @@ const LANGUAGES: [(&str, &str); 26] = [
     ("_ru_0900_", "aAеЕж"),
     ("_sv_0900_", "aAåÅvw"),
     ("_hungarian_ci", "csöőuU"),
+    ("_zh_0900_", "mMn\u{304}\u{30C}阿啊中文重𠀀㐀éüa가①"),
+    ("_ja_0900_", "あアぁｱかがー日本亜鷗ヽゝゞ가ж"),
 ];
 const MARKS: &str = "\u{301}\u{30C}\0 ";
 
@@ -58,7 +60,10 @@ fn weights(collation: CollationId, text: &str) -> String {
 }
 
 /// MySQL has room for eight weights of a character at each level.
-fn cut(weights: &str) -> String {
+fn cut(collation: CollationId, weights: &str) -> String {
+    if collation.name().starts_with("utf8mb4_ja") {
+        return weights.to_owned();
+    }
     let mut left = 9;
     let units = (0..weights.len()).step_by(4).map(|at| &weights[at..at + 4]);
     let kept = units.filter(|unit| {
@@ -94,7 +99,12 @@ fn every_character_weighs_and_maps_as_in_mysql() {
             for row in rows {
                 let c = text_of(&row[0]);
                 let mapped = [collation.to_upper(&c), collation.to_lower(&c)];
-                assert_eq!(cut(&weights(collation, &c)), row[1], "{collation}: {}", row[0]);
+                assert_eq!(
+                    cut(collation, &weights(collation, &c)),
+                    row[1],
+                    "{collation}: {}",
+                    row[0]
+                );
                 for (ours, theirs) in mapped.iter().zip(&row[2..]) {
                     // MySQL has nothing where the other case takes more bytes.
                     let has_nothing = theirs.is_empty() && ours.len() > c.len();
@@ -168,7 +178,7 @@ fn texts(letters: &str, count: usize) -> Vec<String> {
 #[test]
 fn comparing_matching_and_finding_is_as_in_mysql() {
     for (collation, letters) in collations() {
-        let texts = texts(letters, 200);
+        let texts = texts(letters, 320);
         let rows: Vec<String> = texts
             .iter()
             .enumerate()

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
 
+mod charset_differential;
 mod collation_differential;
 mod formats;
 mod json_differential;

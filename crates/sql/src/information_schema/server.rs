@@ -47,11 +47,7 @@ pub fn collations(_: &Source<'_>) -> Vec<Vec<Value>> {
             number(u64::from(collation.id())),
             text(if is_default { "Yes" } else { "" }),
             text("Yes"),
-            number(match collation.name() {
-                name if name.contains("_0900_") && !collation.is_binary() => 0u64,
-                name if name.ends_with("_unicode_ci") => 8,
-                _ => 1,
-            }),
+            number(u64::from(collation.sort_len())),
             text(padding),
         ]
     };

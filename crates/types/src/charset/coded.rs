@@ -1,4 +1,4 @@
-//! Character sets other than Unicode: codes of one byte, or of one and two, by tables. `tables/generate_charsets.py` draws their layout.
+//! Character sets other than Unicode: codes of one byte, or of one and two, or of one to three, by tables. `tables/generate_charsets.py` draws their layout.
 
 use governor::bulk;
 
@@ -35,6 +35,11 @@ impl Paged {
     }
 }
 
+/// What a code of three bytes begins with.
+const THREE: u8 = 0x8F;
+/// The bit of its last byte that is not written in the 16 bits of a code.
+const LAST: u8 = 0x80;
+
 /// A character set by tables.
 pub(crate) struct Coded {
     decode: Paged,
@@ -50,7 +55,8 @@ impl Coded {
         self.width
     }
 
-    /// The code of a character: one byte, or two with the first in the high half.
+    /// The code of a character: one byte, or two with the first in the high half. One of three bytes, of which the first is always
+    /// [`THREE`], is the other two without the highest bit of the last.
     pub(crate) const fn code_of(&self, c: u32) -> Option<u16> {
         match c {
             0 => Some(0),
@@ -91,7 +97,29 @@ impl Coded {
             return None;
         }
         let second = *bytes.get(at + 1)?;
+        if self.width == 3 {
+            let is_behind = |byte: &u8| *byte >= LAST;
+            is_behind(&second).then_some(())?;
+            if first == THREE {
+                let third = *bytes.get(at + 2).filter(|byte| is_behind(byte))?;
+                return Some((meant(u16::from_be_bytes([second, third - LAST]))?, 3));
+            }
+        }
         Some((meant(u16::from_be_bytes([first, second]))?, 2))
+    }
+
+    /// The bytes of a code, and how many of them there are.
+    pub(crate) fn bytes_of(&self, code: u16) -> ([u8; 3], usize) {
+        match code.to_be_bytes() {
+            [0, low] => ([low, 0, 0], 1),
+            [second, third] if self.width == 3 && third < LAST => ([THREE, second, third | LAST], 3),
+            [first, second] => ([first, second, 0], 2),
+        }
+    }
+
+    /// The bytes of a character; those of `?` where it is not there.
+    pub(crate) fn bytes_of_char(&self, c: u32) -> ([u8; 3], usize) {
+        self.bytes_of(self.code_of(c).unwrap_or(b'?'.into()))
     }
 
     /// A character that is not there becomes `?`.
@@ -99,17 +127,15 @@ impl Coded {
         let mut bytes = Vec::with_capacity(text.len());
         for piece in bulk::text_pieces(text) {
             for c in piece.chars() {
-                match self.code_of(u32::from(c)).unwrap_or(b'?'.into()) {
-                    code @ 0..=0xFF => bytes.push(code as u8),
-                    code => bytes.extend_from_slice(&code.to_be_bytes()),
-                }
+                let (code, len) = self.bytes_of_char(u32::from(c));
+                bytes.extend_from_slice(&code[..len]);
             }
         }
         bytes
     }
 
     pub(super) fn encoded_len(&self, text: &str) -> usize {
-        let of_char = |c| 1 + usize::from(self.code_of(u32::from(c)).is_some_and(|code| code > 0xFF));
+        let of_char = |c| self.bytes_of_char(u32::from(c)).1;
         bulk::text_pieces(text).flat_map(str::chars).map(of_char).sum()
     }
 }
@@ -140,6 +166,7 @@ coded! {
     CP866 1 "cp866"
     CP932 2 "cp932"
     DEC8 1 "dec8"
+    EUCJPMS 3 "eucjpms"
     EUCKR 2 "euckr"
     GB2312 2 "gb2312"
     GBK 2 "gbk"
@@ -157,4 +184,6 @@ coded! {
     MACROMAN 1 "macroman"
     SJIS 2 "sjis"
     SWE7 1 "swe7"
+    TIS620 1 "tis620"
+    UJIS 3 "ujis"
 }

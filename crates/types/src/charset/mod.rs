@@ -6,7 +6,9 @@
 //! ([`CharsetId::decode`], [`CharsetId::encode`]).
 
 pub(crate) mod coded;
+pub(crate) mod gb18030;
 pub(crate) mod latin1;
+mod list;
 mod wide;
 
 use std::borrow::Cow;
@@ -18,9 +20,10 @@ use serde::{Deserialize, Serialize};
 use crate::collation::CollationId;
 use crate::value::utf8;
 use coded::Coded;
+use list::{DEFS, Def};
 use wide::Wide;
 
-/// A character set of the server. MySQL's other character sets are refused by name.
+/// A character set of the server: all of MySQL's. Definitions hold their places in this list, so new ones come last.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CharsetId {
     /// Unicode, one to four bytes.
@@ -65,6 +68,10 @@ pub enum CharsetId {
     UTF16,
     UTF16LE,
     UTF32,
+    TIS620,
+    UJIS,
+    EUCJPMS,
+    GB18030,
 }
 
 /// How the characters of a set look on the wire.
@@ -76,375 +83,9 @@ pub(crate) enum Encoding {
     Ascii,
     Bytes,
     Coded(&'static Coded),
+    Gb18030,
     Wide(Wide),
 }
-
-struct Def {
-    charset: CharsetId,
-    name: &'static str,
-    description: &'static str,
-    default: CollationId,
-    binary: CollationId,
-    max_bytes_per_char: u32,
-    encoding: Encoding,
-}
-
-const fn def(
-    charset: CharsetId,
-    name: &'static str,
-    description: &'static str,
-    default: CollationId,
-    binary: CollationId,
-    max_bytes_per_char: u32,
-    encoding: Encoding,
-) -> Def {
-    Def {
-        charset,
-        name,
-        description,
-        default,
-        binary,
-        max_bytes_per_char,
-        encoding,
-    }
-}
-
-/// In the order of their names.
-static DEFS: [Def; 37] = [
-    def(
-        CharsetId::ARMSCII8,
-        "armscii8",
-        "ARMSCII-8 Armenian",
-        CollationId::ARMSCII8_GENERAL_CI,
-        CollationId::ARMSCII8_BIN,
-        1,
-        Encoding::Coded(&coded::ARMSCII8),
-    ),
-    def(
-        CharsetId::ASCII,
-        "ascii",
-        "US ASCII",
-        CollationId::ASCII_GENERAL_CI,
-        CollationId::ASCII_BIN,
-        1,
-        Encoding::Ascii,
-    ),
-    def(
-        CharsetId::BIG5,
-        "big5",
-        "Big5 Traditional Chinese",
-        CollationId::BIG5_CHINESE_CI,
-        CollationId::BIG5_BIN,
-        2,
-        Encoding::Coded(&coded::BIG5),
-    ),
-    def(
-        CharsetId::BINARY,
-        "binary",
-        "Binary pseudo charset",
-        CollationId::BINARY,
-        CollationId::BINARY,
-        1,
-        Encoding::Bytes,
-    ),
-    def(
-        CharsetId::CP1250,
-        "cp1250",
-        "Windows Central European",
-        CollationId::CP1250_GENERAL_CI,
-        CollationId::CP1250_BIN,
-        1,
-        Encoding::Coded(&coded::CP1250),
-    ),
-    def(
-        CharsetId::CP1251,
-        "cp1251",
-        "Windows Cyrillic",
-        CollationId::CP1251_GENERAL_CI,
-        CollationId::CP1251_BIN,
-        1,
-        Encoding::Coded(&coded::CP1251),
-    ),
-    def(
-        CharsetId::CP1256,
-        "cp1256",
-        "Windows Arabic",
-        CollationId::CP1256_GENERAL_CI,
-        CollationId::CP1256_BIN,
-        1,
-        Encoding::Coded(&coded::CP1256),
-    ),
-    def(
-        CharsetId::CP1257,
-        "cp1257",
-        "Windows Baltic",
-        CollationId::CP1257_GENERAL_CI,
-        CollationId::CP1257_BIN,
-        1,
-        Encoding::Coded(&coded::CP1257),
-    ),
-    def(
-        CharsetId::CP850,
-        "cp850",
-        "DOS West European",
-        CollationId::CP850_GENERAL_CI,
-        CollationId::CP850_BIN,
-        1,
-        Encoding::Coded(&coded::CP850),
-    ),
-    def(
-        CharsetId::CP852,
-        "cp852",
-        "DOS Central European",
-        CollationId::CP852_GENERAL_CI,
-        CollationId::CP852_BIN,
-        1,
-        Encoding::Coded(&coded::CP852),
-    ),
-    def(
-        CharsetId::CP866,
-        "cp866",
-        "DOS Russian",
-        CollationId::CP866_GENERAL_CI,
-        CollationId::CP866_BIN,
-        1,
-        Encoding::Coded(&coded::CP866),
-    ),
-    def(
-        CharsetId::CP932,
-        "cp932",
-        "SJIS for Windows Japanese",
-        CollationId::CP932_JAPANESE_CI,
-        CollationId::CP932_BIN,
-        2,
-        Encoding::Coded(&coded::CP932),
-    ),
-    def(
-        CharsetId::DEC8,
-        "dec8",
-        "DEC West European",
-        CollationId::DEC8_SWEDISH_CI,
-        CollationId::DEC8_BIN,
-        1,
-        Encoding::Coded(&coded::DEC8),
-    ),
-    def(
-        CharsetId::EUCKR,
-        "euckr",
-        "EUC-KR Korean",
-        CollationId::EUCKR_KOREAN_CI,
-        CollationId::EUCKR_BIN,
-        2,
-        Encoding::Coded(&coded::EUCKR),
-    ),
-    def(
-        CharsetId::GB2312,
-        "gb2312",
-        "GB2312 Simplified Chinese",
-        CollationId::GB2312_CHINESE_CI,
-        CollationId::GB2312_BIN,
-        2,
-        Encoding::Coded(&coded::GB2312),
-    ),
-    def(
-        CharsetId::GBK,
-        "gbk",
-        "GBK Simplified Chinese",
-        CollationId::GBK_CHINESE_CI,
-        CollationId::GBK_BIN,
-        2,
-        Encoding::Coded(&coded::GBK),
-    ),
-    def(
-        CharsetId::GEOSTD8,
-        "geostd8",
-        "GEOSTD8 Georgian",
-        CollationId::GEOSTD8_GENERAL_CI,
-        CollationId::GEOSTD8_BIN,
-        1,
-        Encoding::Coded(&coded::GEOSTD8),
-    ),
-    def(
-        CharsetId::GREEK,
-        "greek",
-        "ISO 8859-7 Greek",
-        CollationId::GREEK_GENERAL_CI,
-        CollationId::GREEK_BIN,
-        1,
-        Encoding::Coded(&coded::GREEK),
-    ),
-    def(
-        CharsetId::HEBREW,
-        "hebrew",
-        "ISO 8859-8 Hebrew",
-        CollationId::HEBREW_GENERAL_CI,
-        CollationId::HEBREW_BIN,
-        1,
-        Encoding::Coded(&coded::HEBREW),
-    ),
-    def(
-        CharsetId::HP8,
-        "hp8",
-        "HP West European",
-        CollationId::HP8_ENGLISH_CI,
-        CollationId::HP8_BIN,
-        1,
-        Encoding::Coded(&coded::HP8),
-    ),
-    def(
-        CharsetId::KEYBCS2,
-        "keybcs2",
-        "DOS Kamenicky Czech-Slovak",
-        CollationId::KEYBCS2_GENERAL_CI,
-        CollationId::KEYBCS2_BIN,
-        1,
-        Encoding::Coded(&coded::KEYBCS2),
-    ),
-    def(
-        CharsetId::KOI8R,
-        "koi8r",
-        "KOI8-R Relcom Russian",
-        CollationId::KOI8R_GENERAL_CI,
-        CollationId::KOI8R_BIN,
-        1,
-        Encoding::Coded(&coded::KOI8R),
-    ),
-    def(
-        CharsetId::KOI8U,
-        "koi8u",
-        "KOI8-U Ukrainian",
-        CollationId::KOI8U_GENERAL_CI,
-        CollationId::KOI8U_BIN,
-        1,
-        Encoding::Coded(&coded::KOI8U),
-    ),
-    def(
-        CharsetId::LATIN1,
-        "latin1",
-        "cp1252 West European",
-        CollationId::LATIN1_SWEDISH_CI,
-        CollationId::LATIN1_BIN,
-        1,
-        Encoding::Latin1,
-    ),
-    def(
-        CharsetId::LATIN2,
-        "latin2",
-        "ISO 8859-2 Central European",
-        CollationId::LATIN2_GENERAL_CI,
-        CollationId::LATIN2_BIN,
-        1,
-        Encoding::Coded(&coded::LATIN2),
-    ),
-    def(
-        CharsetId::LATIN5,
-        "latin5",
-        "ISO 8859-9 Turkish",
-        CollationId::LATIN5_TURKISH_CI,
-        CollationId::LATIN5_BIN,
-        1,
-        Encoding::Coded(&coded::LATIN5),
-    ),
-    def(
-        CharsetId::LATIN7,
-        "latin7",
-        "ISO 8859-13 Baltic",
-        CollationId::LATIN7_GENERAL_CI,
-        CollationId::LATIN7_BIN,
-        1,
-        Encoding::Coded(&coded::LATIN7),
-    ),
-    def(
-        CharsetId::MACCE,
-        "macce",
-        "Mac Central European",
-        CollationId::MACCE_GENERAL_CI,
-        CollationId::MACCE_BIN,
-        1,
-        Encoding::Coded(&coded::MACCE),
-    ),
-    def(
-        CharsetId::MACROMAN,
-        "macroman",
-        "Mac West European",
-        CollationId::MACROMAN_GENERAL_CI,
-        CollationId::MACROMAN_BIN,
-        1,
-        Encoding::Coded(&coded::MACROMAN),
-    ),
-    def(
-        CharsetId::SJIS,
-        "sjis",
-        "Shift-JIS Japanese",
-        CollationId::SJIS_JAPANESE_CI,
-        CollationId::SJIS_BIN,
-        2,
-        Encoding::Coded(&coded::SJIS),
-    ),
-    def(
-        CharsetId::SWE7,
-        "swe7",
-        "7bit Swedish",
-        CollationId::SWE7_SWEDISH_CI,
-        CollationId::SWE7_BIN,
-        1,
-        Encoding::Coded(&coded::SWE7),
-    ),
-    def(
-        CharsetId::UCS2,
-        "ucs2",
-        "UCS-2 Unicode",
-        CollationId::UCS2_GENERAL_CI,
-        CollationId::UCS2_BIN,
-        2,
-        Encoding::Wide(Wide::Ucs2),
-    ),
-    def(
-        CharsetId::UTF16,
-        "utf16",
-        "UTF-16 Unicode",
-        CollationId::UTF16_GENERAL_CI,
-        CollationId::UTF16_BIN,
-        4,
-        Encoding::Wide(Wide::Utf16),
-    ),
-    def(
-        CharsetId::UTF16LE,
-        "utf16le",
-        "UTF-16LE Unicode",
-        CollationId::UTF16LE_GENERAL_CI,
-        CollationId::UTF16LE_BIN,
-        4,
-        Encoding::Wide(Wide::Utf16Le),
-    ),
-    def(
-        CharsetId::UTF32,
-        "utf32",
-        "UTF-32 Unicode",
-        CollationId::UTF32_GENERAL_CI,
-        CollationId::UTF32_BIN,
-        4,
-        Encoding::Wide(Wide::Utf32),
-    ),
-    def(
-        CharsetId::UTF8MB3,
-        "utf8mb3",
-        "UTF-8 Unicode",
-        CollationId::UTF8MB3_GENERAL_CI,
-        CollationId::UTF8MB3_BIN,
-        3,
-        Encoding::Utf8mb3,
-    ),
-    def(
-        CharsetId::UTF8MB4,
-        "utf8mb4",
-        "UTF-8 Unicode",
-        CollationId::UTF8MB4_0900_AI_CI,
-        CollationId::UTF8MB4_BIN,
-        4,
-        Encoding::Utf8mb4,
-    ),
-];
 
 /// Where each is in the list.
 const PLACES: [u8; DEFS.len()] = {
@@ -568,7 +209,7 @@ impl CharsetId {
             Encoding::Latin1 => latin1::byte_of(c).is_some(),
             Encoding::Ascii => c.is_ascii(),
             Encoding::Coded(coded) => coded.contains(c),
-            Encoding::Wide(_) => true,
+            Encoding::Gb18030 | Encoding::Wide(_) => true,
         }
     }
 
@@ -611,6 +252,8 @@ impl CharsetId {
             },
             Encoding::Coded(_) if self.keeps_ascii() && is_ascii(bytes) => utf8(bytes).map(Cow::Borrowed),
             Encoding::Coded(coded) => coded.decode(bytes).map(Cow::Owned),
+            Encoding::Gb18030 if is_ascii(bytes) => utf8(bytes).map(Cow::Borrowed),
+            Encoding::Gb18030 => gb18030::decode(bytes).map(Cow::Owned),
             Encoding::Wide(wide) => wide.decode(bytes).map(Cow::Owned),
         }
     }
@@ -631,6 +274,7 @@ impl CharsetId {
             Encoding::Latin1 => bytes(latin1::byte_of),
             Encoding::Ascii => bytes(|c| c.is_ascii().then_some(c as u8)),
             Encoding::Coded(coded) => Cow::Owned(coded.encode(text)),
+            Encoding::Gb18030 => Cow::Owned(gb18030::encode(text)),
             Encoding::Wide(wide) => Cow::Owned(wide.encode(text)),
             Encoding::Utf8mb4 | Encoding::Utf8mb3 | Encoding::Bytes => match self.keep_known(text) {
                 Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
@@ -670,6 +314,7 @@ impl CharsetId {
             Encoding::Utf8mb3 => self.encode(text).len(),
             Encoding::Coded(coded) if coded.width() == 1 => char_count(text.as_bytes()),
             Encoding::Coded(coded) => coded.encoded_len(text),
+            Encoding::Gb18030 => gb18030::encoded_len(text),
             Encoding::Wide(wide) => wide.encoded_len(text),
         }
     }
@@ -745,11 +390,37 @@ mod tests {
     }
 
     #[test]
+    fn long_codes() {
+        let same = |charset: CharsetId, bytes: &[u8], text: &str| {
+            assert_eq!(charset.decode(bytes).unwrap(), text, "{charset}");
+            assert_eq!(charset.encode(text), bytes, "{charset}");
+            assert_eq!(charset.encoded_len(text), bytes.len(), "{charset}");
+        };
+        same(CharsetId::UJIS, b"a\xC6\xFC\x8E\xB1\x8F\xB0\xA1", "a日ｱ丂");
+        same(CharsetId::EUCJPMS, b"\xAD\xA1\x8F\xB0\xA1~", "①丂~");
+        same(
+            CharsetId::GB18030,
+            b"\xD6\xD0\x81\x30\x87\x37\x94\x39\xFC\x36\xE3\x32\x9A\x35",
+            "中É😀\u{10FFFF}",
+        );
+        same(CharsetId::TIS620, b"\xA1\xE0~", "กเ~");
+        let wrong = |charset: CharsetId, bytes: &[u8]| charset.decode(bytes).map_err(|e| e.position).err();
+        assert_eq!(wrong(CharsetId::UJIS, b"a\x8F\xB0"), Some(1));
+        assert_eq!(wrong(CharsetId::UJIS, b"a\x8F\x00\x80"), Some(1));
+        assert_eq!(wrong(CharsetId::GB18030, b"a\x81\x30\x81"), Some(1));
+        assert_eq!(wrong(CharsetId::GB18030, b"\x84\x31\xA5\x30"), Some(0));
+        assert_eq!(wrong(CharsetId::GB18030, b"\xE3\x32\x9A\x36"), Some(0));
+        assert_eq!(CharsetId::UJIS.encode("ก"), b"?".as_slice());
+        assert_eq!(CharsetId::GB18030.first_char_len(b"\x81\x30\x87\x37a"), 4);
+    }
+
+    #[test]
     fn names() {
         assert_eq!(CharsetId::by_name("UTF8"), Some(CharsetId::UTF8MB3));
         assert_eq!(CharsetId::by_name("Latin1"), Some(CharsetId::LATIN1));
         assert_eq!(CharsetId::by_name("koi8r"), Some(CharsetId::KOI8R));
-        assert_eq!(CharsetId::by_name("tis620"), None);
+        assert_eq!(CharsetId::by_name("gb18030"), Some(CharsetId::GB18030));
+        assert_eq!(CharsetId::by_name("utf7"), None);
         assert!(DEFS.is_sorted_by_key(|def| def.name));
     }
 }

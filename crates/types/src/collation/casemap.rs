@@ -3,7 +3,7 @@
 use governor::bulk;
 
 use super::CollationId;
-use crate::charset::CharsetId;
+use crate::charset::{CharsetId, gb18030};
 
 /// The characters that a mapping changes, as pairs of codes in the order of the first.
 struct CaseMap {
@@ -80,6 +80,10 @@ fn apply(collation: CollationId, is_upper: bool, text: &str) -> String {
             .flat_map(str::chars)
             .map(|c| map.map(c))
             .collect();
+    }
+    if charset == CharsetId::GB18030 {
+        let map = if is_upper { gb18030::to_upper } else { gb18030::to_lower };
+        return bulk::text_pieces(text).flat_map(str::chars).map(map).collect();
     }
     if is_turkish(collation) {
         let turkish = |c| match (is_upper, c) {

@@ -7,8 +7,15 @@ use crate::charset::coded::{self as charset, Coded, Paged};
 /// Weights of the characters of a set; one that the set lacks counts as `?`.
 pub(super) struct Order {
     set: &'static Coded,
-    /// To the weight and one; `None`: the codes are the weights.
-    table: Option<Paged>,
+    by: By,
+}
+
+enum By {
+    Codes,
+    /// From the character to the weight and one.
+    Chars(Paged),
+    /// From the code of one byte to the weight.
+    Bytes(&'static [u8]),
 }
 
 impl Order {
@@ -24,18 +31,16 @@ impl Order {
     }
 
     const fn known(&self, c: u32) -> Option<u32> {
-        match &self.table {
-            Some(table) if c <= 0xFFFF => match table.get(c as u16) {
+        match (&self.by, self.set.code_of(c)) {
+            (By::Chars(table), _) if c <= 0xFFFF => match table.get(c as u16) {
                 0 => None,
                 weight => Some(weight as u32),
             },
-            Some(_) => None,
-            None => match self.set.code_of(c) {
-                // Codes of one byte come among those of two by their first byte.
-                Some(code @ 0x80..=0xFF) if self.set.width() == 2 => Some(((code as u32) << 8) + 1),
-                Some(code) => Some(code as u32 + 1),
-                None => None,
-            },
+            (By::Chars(_), _) | (_, None) => None,
+            (By::Bytes(table), Some(code)) => Some(table[code as usize & 0xFF] as u32 + 1),
+            // Codes of one byte come among those of two by their first byte.
+            (By::Codes, Some(code @ 0x80..=0xFF)) if self.set.width() == 2 => Some(((code as u32) << 8) + 1),
+            (By::Codes, Some(code)) => Some(code as u32 + 1),
         }
     }
 
@@ -62,13 +67,32 @@ const fn weights(order: &'static Order) -> Weights {
 const fn by_table(set: &'static Coded, table: &'static [u8]) -> Order {
     Order {
         set,
-        table: Some(Paged::new(table)),
+        by: By::Chars(Paged::new(table)),
     }
 }
 
 const fn by_codes(set: &'static Coded) -> Order {
-    Order { set, table: None }
+    Order { set, by: By::Codes }
 }
+
+const fn by_bytes(set: &'static Coded, table: &'static [u8]) -> Order {
+    Order {
+        set,
+        by: By::Bytes(table),
+    }
+}
+
+const THAI_TABLE: &[u8] = include_bytes!("../../tables/charsets/tis620_thai_ci.bin");
+const CZECH_TABLE: &[u8] = include_bytes!("../../tables/charsets/latin2_czech_cs.bin");
+
+static THAI_ORDER: Order = by_bytes(&charset::TIS620, THAI_TABLE);
+static CZECH_ORDER: Order = by_bytes(&charset::LATIN2, CZECH_TABLE.split_at(CZECH_TABLE.len() - 256).1);
+static WINDOWS_CZECH_ORDER: Order = by_codes(&charset::CP1250);
+
+/// The order of single characters in collations that compare texts as a whole.
+pub(super) static THAI_CHARS: Weights = weights(&THAI_ORDER);
+pub(super) static CZECH_CHARS: Weights = weights(&CZECH_ORDER);
+pub(super) static WINDOWS_CZECH_CHARS: Weights = weights(&WINDOWS_CZECH_ORDER);
 
 macro_rules! orders {
     ($($collation:ident: $order:expr,)*) => {
@@ -155,4 +179,5 @@ orders! {
     SJIS_JAPANESE_CI: by_table(&charset::SJIS, include_bytes!("../../tables/charsets/sjis_japanese_ci.bin")),
     SWE7_BIN: by_codes(&charset::SWE7),
     SWE7_SWEDISH_CI: by_table(&charset::SWE7, include_bytes!("../../tables/charsets/swe7_swedish_ci.bin")),
+    TIS620_BIN: by_codes(&charset::TIS620),
 }

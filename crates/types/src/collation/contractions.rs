@@ -71,6 +71,11 @@ impl Contractions {
         self.leading.may_have(c)
     }
 
+    /// Whether the text may begin with a character that weighs together with one before it.
+    pub(super) fn begins_with_mark(&self, text: &[u8]) -> bool {
+        !text.is_empty() && self.trailing.may_have(chars::decode(text, 0).0)
+    }
+
     /// The character number `i` of a sequence; 0 where it has fewer.
     const fn member(&self, entry: usize, i: usize) -> u32 {
         u16_at(self.bytes, self.at + entry * Self::ENTRY + i * 2) as u32

@@ -17,6 +17,8 @@
 //!
 //! The byte 0 is no code. It separates the levels of a collation that has several.
 
+use std::hash::Hasher;
+
 use super::Pad;
 use super::weights::AsciiWeights;
 
@@ -89,6 +91,50 @@ impl KeySink for Vec<u8> {
     #[inline]
     fn put_all(&mut self, bytes: &[u8; 8]) {
         self.extend_from_slice(bytes);
+    }
+}
+
+/// Hands a key to a hasher in pieces of a fixed size, since some hashers mind where pieces end.
+pub(super) struct HashSink<'a, H> {
+    state: &'a mut H,
+    buffer: [u8; 64],
+    len: usize,
+}
+
+impl<H: Hasher> KeySink for HashSink<'_, H> {
+    #[inline]
+    fn put(&mut self, byte: u8) {
+        if self.len == self.buffer.len() {
+            self.flush();
+        }
+        self.buffer[self.len] = byte;
+        self.len += 1;
+    }
+
+    #[inline]
+    fn put_all(&mut self, bytes: &[u8; 8]) {
+        match self.buffer.get_mut(self.len..self.len + 8) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                self.len += 8;
+            }
+            None => bytes.iter().for_each(|&byte| self.put(byte)),
+        }
+    }
+}
+
+impl<'a, H: Hasher> HashSink<'a, H> {
+    pub(super) fn new(state: &'a mut H) -> HashSink<'a, H> {
+        HashSink {
+            state,
+            buffer: [0; 64],
+            len: 0,
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.state.write(&self.buffer[..self.len]);
+        self.len = 0;
     }
 }
 

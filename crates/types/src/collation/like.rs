@@ -12,10 +12,19 @@ use super::weights::{Family, Weights};
 
 pub(super) fn matches(collation: CollationId, pattern: &[u8], text: &[u8], escape: Option<char>) -> bool {
     let escape = escape.map(u32::from);
+    // As in MySQL, LIKE does not tell hiragana from katakana.
+    let collation = match collation {
+        CollationId::UTF8MB4_JA_0900_AS_CS_KS => CollationId::UTF8MB4_JA_0900_AS_CS,
+        other => other,
+    };
     match collation.family() {
         Family::Bytes if collation == CollationId::BINARY => Matcher::new(Bytes, pattern, text, escape).matches(),
         Family::Bytes | Family::Utf8 => Matcher::new(Codes, pattern, text, escape).matches(),
         Family::Weights(weights) => Matcher::new(weights, pattern, text, escape).matches(),
+        Family::Whole(whole) => match whole.chars_of_like() {
+            Some(weights) => Matcher::new(weights, pattern, text, escape).matches(),
+            None => Matcher::new(Codes, pattern, text, escape).matches(),
+        },
     }
 }
 

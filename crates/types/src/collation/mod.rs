@@ -5,7 +5,7 @@
 //! they see the same weights, `LIKE` matches characters of equal weight, and a [`sort_key`](CollationId::sort_key) is the
 //! sequence written so that `memcmp` of two keys says what comparison says.
 //!
-//! Six families make weights:
+//! These families make weights:
 //!
 //! | family | collations | weights |
 //! |---|---|---|
@@ -13,6 +13,8 @@
 //! | code points | `utf8mb4_bin`, `utf8mb3_bin`, `ascii_bin`, `latin1_bin` | the code of a character |
 //! | table | `*_general_ci`, `latin1_*_ci` | one per character, letters folded together |
 //! | codes | those of the character sets that are neither Unicode nor latin1 | one per character, by a table or by its code |
+//! | long codes | `ujis_*`, `eucjpms_*`, `gb18030_*` | one per pair of bytes of a character's code |
+//! | whole texts | `*_czech_cs`, `tis620_thai_ci` | bytes that are made of the text; see `whole.rs` |
 //! | UCA 4.0 and 5.2 | `*_unicode_ci`, `*_unicode_520_ci` | primary weights of the Unicode collation algorithm |
 //! | UCA 9.0 | `utf8mb4_0900_*` | its primary, secondary and tertiary weights |
 //!
@@ -20,7 +22,7 @@
 //! `utf8mb4_czech_ci`; see `contractions.rs`).
 //!
 //! Text comes as bytes because rows hold bytes. For every collation but `binary` they are UTF-8; bytes that are not
-//! give some order and never a panic. The collations of MySQL that are not in [`CollationId`] are refused by name.
+//! give some order and never a panic. The collations are all of MySQL's.
 
 mod bytes;
 mod casemap;
@@ -31,13 +33,16 @@ mod key;
 mod like;
 mod lines;
 mod list;
+mod long;
 mod names;
+mod ranks;
 mod rolling;
 mod search;
 mod table;
 mod tailored;
 mod uca;
 mod weights;
+mod whole;
 
 #[cfg(test)]
 mod tests;
@@ -59,6 +64,7 @@ use weights::Family;
 #[repr(u16)]
 pub enum CollationId {
     BIG5_CHINESE_CI = 1,
+    LATIN2_CZECH_CS = 2,
     DEC8_SWEDISH_CI = 3,
     CP850_GENERAL_CI = 4,
     LATIN1_GERMAN1_CI = 5,
@@ -68,10 +74,12 @@ pub enum CollationId {
     LATIN2_GENERAL_CI = 9,
     SWE7_SWEDISH_CI = 10,
     ASCII_GENERAL_CI = 11,
+    UJIS_JAPANESE_CI = 12,
     SJIS_JAPANESE_CI = 13,
     CP1251_BULGARIAN_CI = 14,
     LATIN1_DANISH_CI = 15,
     HEBREW_GENERAL_CI = 16,
+    TIS620_THAI_CI = 18,
     EUCKR_KOREAN_CI = 19,
     LATIN7_ESTONIAN_CS = 20,
     LATIN2_HUNGARIAN_CI = 21,
@@ -84,8 +92,10 @@ pub enum CollationId {
     GBK_CHINESE_CI = 28,
     CP1257_LITHUANIAN_CI = 29,
     LATIN5_TURKISH_CI = 30,
+    LATIN1_GERMAN2_CI = 31,
     ARMSCII8_GENERAL_CI = 32,
     UTF8MB3_GENERAL_CI = 33,
+    CP1250_CZECH_CS = 34,
     UCS2_GENERAL_CI = 35,
     CP866_GENERAL_CI = 36,
     KEYBCS2_GENERAL_CI = 37,
@@ -127,6 +137,7 @@ pub enum CollationId {
     KEYBCS2_BIN = 73,
     KOI8R_BIN = 74,
     KOI8U_BIN = 75,
+    UTF8MB3_TOLOWER_CI = 76,
     LATIN2_BIN = 77,
     LATIN5_BIN = 78,
     LATIN7_BIN = 79,
@@ -139,12 +150,16 @@ pub enum CollationId {
     GB2312_BIN = 86,
     GBK_BIN = 87,
     SJIS_BIN = 88,
+    TIS620_BIN = 89,
     UCS2_BIN = 90,
+    UJIS_BIN = 91,
     GEOSTD8_GENERAL_CI = 92,
     GEOSTD8_BIN = 93,
     LATIN1_SPANISH_CI = 94,
     CP932_JAPANESE_CI = 95,
     CP932_BIN = 96,
+    EUCJPMS_JAPANESE_CI = 97,
+    EUCJPMS_BIN = 98,
     CP1250_POLISH_CI = 99,
     UTF16_UNICODE_CI = 101,
     UTF16_ICELANDIC_CI = 102,
@@ -194,6 +209,7 @@ pub enum CollationId {
     UCS2_CROATIAN_CI = 149,
     UCS2_UNICODE_520_CI = 150,
     UCS2_VIETNAMESE_CI = 151,
+    UCS2_GENERAL_MYSQL500_CI = 159,
     UTF32_UNICODE_CI = 160,
     UTF32_ICELANDIC_CI = 161,
     UTF32_LATVIAN_CI = 162,
@@ -242,6 +258,7 @@ pub enum CollationId {
     UTF8MB3_CROATIAN_CI = 213,
     UTF8MB3_UNICODE_520_CI = 214,
     UTF8MB3_VIETNAMESE_CI = 215,
+    UTF8MB3_GENERAL_MYSQL500_CI = 223,
     UTF8MB4_UNICODE_CI = 224,
     UTF8MB4_ICELANDIC_CI = 225,
     UTF8MB4_LATVIAN_CI = 226,
@@ -266,6 +283,9 @@ pub enum CollationId {
     UTF8MB4_CROATIAN_CI = 245,
     UTF8MB4_UNICODE_520_CI = 246,
     UTF8MB4_VIETNAMESE_CI = 247,
+    GB18030_CHINESE_CI = 248,
+    GB18030_BIN = 249,
+    GB18030_UNICODE_520_CI = 250,
     UTF8MB4_0900_AI_CI = 255,
     UTF8MB4_DE_PB_0900_AI_CI = 256,
     UTF8MB4_IS_0900_AI_CI = 257,
@@ -308,9 +328,12 @@ pub enum CollationId {
     UTF8MB4_HU_0900_AS_CS = 297,
     UTF8MB4_HR_0900_AS_CS = 298,
     UTF8MB4_VI_0900_AS_CS = 300,
+    UTF8MB4_JA_0900_AS_CS = 303,
+    UTF8MB4_JA_0900_AS_CS_KS = 304,
     UTF8MB4_0900_AS_CI = 305,
     UTF8MB4_RU_0900_AI_CI = 306,
     UTF8MB4_RU_0900_AS_CS = 307,
+    UTF8MB4_ZH_0900_AS_CS = 308,
     UTF8MB4_0900_BIN = 309,
     UTF8MB4_NB_0900_AI_CI = 310,
     UTF8MB4_NB_0900_AS_CS = 311,
@@ -345,6 +368,7 @@ impl CollationId {
             Family::Bytes => bytes::compare(a, b),
             Family::Utf8 => bytes::compare_padded(a, b),
             Family::Weights(weights) => weights.compare(a, b),
+            Family::Whole(whole) => whole.compare(a, b),
         }
     }
 
@@ -363,6 +387,7 @@ impl CollationId {
             Family::Bytes => bulk::append(out, text),
             Family::Utf8 => bytes::padded_key(text, out),
             Family::Weights(weights) => weights.sort_key(text, out),
+            Family::Whole(whole) => whole.sort_key(text, out),
         }
     }
 
@@ -379,7 +404,13 @@ impl CollationId {
         match self.family() {
             Family::Bytes | Family::Utf8 => false,
             Family::Weights(weights) => weights.has_several_levels(),
+            Family::Whole(_) => true,
         }
+    }
+
+    /// Whether what a text weighs has nothing to do with what the texts weigh that it begins with.
+    pub fn weighs_whole_texts(self) -> bool {
+        matches!(self.family(), Family::Whole(_))
     }
 
     /// Feeds the hasher; strings that are [`equal`](Self::equal) feed it alike.
@@ -388,6 +419,11 @@ impl CollationId {
             Family::Bytes => bytes::hash(text, state),
             Family::Utf8 => bytes::hash(bytes::trim_spaces(text), state),
             Family::Weights(weights) => weights.hash(text, state),
+            Family::Whole(whole) => {
+                let mut key = Vec::new();
+                whole.sort_key(text, &mut key);
+                bytes::hash(&key, state);
+            }
         }
         state.write_u8(0xFF);
     }
@@ -439,6 +475,7 @@ impl CollationId {
             Family::Bytes => bulk::append(out, text),
             Family::Utf8 => bytes::weight_string(self, text, out),
             Family::Weights(weights) => weights.weight_string(text, out),
+            Family::Whole(whole) => whole.weight_string(text, out),
         }
     }
 }

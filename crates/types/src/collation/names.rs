@@ -71,7 +71,8 @@ impl CollationId {
     }
 
     pub const fn pad(self) -> Pad {
-        match self.entry().sort_len == 0 || matches!(self, CollationId::BINARY | CollationId::UTF8MB4_0900_BIN) {
+        use CollationId::{BINARY, UTF8MB4_0900_BIN, UTF8MB4_JA_0900_AS_CS_KS};
+        match self.entry().sort_len == 0 || matches!(self, BINARY | UTF8MB4_0900_BIN | UTF8MB4_JA_0900_AS_CS_KS) {
             true => Pad::NoPad,
             false => Pad::PadSpace,
         }
@@ -150,6 +151,7 @@ mod tests {
         );
         assert_eq!(CollationId::by_name("utf8mb4_xx_0900_ai_ci"), None);
         assert_eq!(CollationId::by_id(17), None);
+        assert_eq!(CollationId::by_id(304), Some(CollationId::UTF8MB4_JA_0900_AS_CS_KS));
         assert_eq!(CollationId::by_id(u16::MAX), None);
         assert!(TABLE.is_sorted_by_key(|entry| entry.name));
     }

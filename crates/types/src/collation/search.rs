@@ -4,9 +4,11 @@
 
 use memchr::memmem;
 
-use super::CollationId;
 use super::rolling::Window;
-use super::weights::Family;
+use super::table::LATIN1_GERMAN2_CHARS;
+use super::weights::{Family, Weights};
+use super::{CollationId, chars};
+use crate::charset::gb18030::Code;
 
 /// A longer needle is looked for by fingerprint, which can pause anywhere.
 const LONG_NEEDLE: usize = 64 << 10;
@@ -22,8 +24,31 @@ pub(super) fn find(collation: CollationId, haystack: &[u8], needle: &[u8], from:
     }
     match collation.family() {
         Family::Bytes | Family::Utf8 => Finder::new(needle).find(haystack, from),
+        Family::Weights(_) if collation == CollationId::LATIN1_GERMAN2_CI => {
+            LATIN1_GERMAN2_CHARS.find(haystack, needle, from)
+        }
+        Family::Weights(weights) if collation == CollationId::GB18030_CHINESE_CI => {
+            find_with_room(weights, haystack, needle, from)
+        }
         Family::Weights(weights) => weights.find(haystack, needle, from),
+        Family::Whole(whole) => whole.chars_of_find().find(haystack, needle, from),
     }
+}
+
+/// The same in gb18030, where the two cases of a letter may differ in length. As in MySQL, a place counts that has as many bytes behind it as the
+/// needle has; every later one has fewer still.
+fn find_with_room(weights: &Weights, haystack: &[u8], needle: &[u8], from: usize) -> Option<usize> {
+    let bytes_of = |text: &[u8]| {
+        let (mut at, mut bytes) = (0, 0);
+        while at < text.len() && governor::go_on() {
+            let (c, len) = chars::decode(text, at);
+            bytes += Code::of(c).bytes().1;
+            at += len;
+        }
+        bytes
+    };
+    let at = weights.find(haystack, needle, from)?;
+    (bytes_of(&haystack[at..]) >= bytes_of(needle)).then_some(at)
 }
 
 /// Finds the same bytes again and again.

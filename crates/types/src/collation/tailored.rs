@@ -2,6 +2,7 @@
 //! layout of their tables.
 
 use super::contractions::Contractions;
+use super::ranks::Ranks;
 use super::weights::{LEVELS, Weights};
 use super::{CollationId, uca};
 
@@ -12,6 +13,8 @@ pub(super) struct Tailoring {
     shifts: u16,
     characters: u16,
     pub(super) contractions: Contractions,
+    /// The primary weights of ideographs.
+    ranks: Option<Ranks>,
     /// Where the parts begin.
     characters_at: usize,
     weights_at: usize,
@@ -23,6 +26,9 @@ pub(super) struct Tailored {
     first: usize,
     counts: [u8; LEVELS],
 }
+
+/// What comes before the weights of scripts that are sorted behind all ideographs.
+const LEAD: u32 = 0xFB86;
 
 const HEADER: usize = 8;
 const SHIFT: usize = 6;
@@ -39,8 +45,36 @@ impl Tailoring {
             shifts,
             characters,
             contractions: Contractions::new(bytes, contractions_at, contractions),
+            ranks: None,
             characters_at,
             weights_at: contractions_at + contractions as usize * Contractions::ENTRY,
+        }
+    }
+
+    /// The same of a language that has ideographs in an order of its own.
+    pub(super) const fn with_ranks(mut self, ranks: &'static [u8]) -> Tailoring {
+        self.ranks = Some(Ranks::new(ranks));
+        self
+    }
+
+    /// The weight of an ideograph at a level, of those that have one in this language.
+    pub(super) fn of_ideograph(&self, c: u32, level: u8) -> Option<u32> {
+        let rank = self.ranks.as_ref()?.get(c);
+        match (rank, level) {
+            (0, _) => None,
+            (rank, 0) => Some(rank.into()),
+            (_, 1) => Some(0x20),
+            (_, 2) => Some(0x02),
+            _ => Some(0),
+        }
+    }
+
+    /// How many collation elements a character of the table underneath may have. MySQL has room for eight.
+    pub(super) const fn room(&self) -> usize {
+        match self.ranks {
+            Some(_) => 8,
+            // Keys on disks have them all.
+            None => usize::MAX,
         }
     }
 
@@ -84,7 +118,10 @@ impl Tailoring {
     /// What becomes of a weight of a character that is not among those: scripts are moved behind others, and cases before each other.
     pub(super) const fn moved(&self, weight: u32, level: u8) -> u32 {
         match level {
-            0 => self.shifted(weight),
+            0 => match self.shift(weight) {
+                Some(by) => (weight as u16).wrapping_add(by) as u32,
+                None => weight,
+            },
             2 if self.upper_first => match weight {
                 0x08..=0x0C | 0x0E | 0x11 | 0x12 | 0x1D => weight | 0x100,
                 _ => weight | 0x300,
@@ -93,16 +130,25 @@ impl Tailoring {
         }
     }
 
-    const fn shifted(&self, weight: u32) -> u32 {
+    /// Gives the weight to `put` as it is [`moved`](Self::moved), behind [`LEAD`] where a script has no room of its own.
+    pub(super) fn put_moved(&self, weight: u32, level: u8, put: &mut impl FnMut(u32)) {
+        if level == 0 && self.shift(weight) == Some(0) {
+            put(LEAD);
+        }
+        put(self.moved(weight, level));
+    }
+
+    /// What is added to a primary weight.
+    const fn shift(&self, weight: u32) -> Option<u16> {
         let mut i = 0;
         while i < self.shifts as usize {
             let at = HEADER + i * SHIFT;
             if u16_at(self.bytes, at) as u32 <= weight && weight <= u16_at(self.bytes, at + 2) as u32 {
-                return (weight as u16).wrapping_add(u16_at(self.bytes, at + 4)) as u32;
+                return Some(u16_at(self.bytes, at + 4));
             }
             i += 1;
         }
-        weight
+        None
     }
 }
 
@@ -127,13 +173,14 @@ pub(super) const fn u16_at(bytes: &[u8], at: usize) -> u16 {
 }
 
 macro_rules! tailored {
-    ($($($collation:ident)|+: $base:ident $name:literal;)*) => {
+    ($($($collation:ident)|+: $base:ident $name:literal $(with $ranks:literal)?;)*) => {
         /// The weights of a collation of a language.
         pub(super) fn of(collation: CollationId) -> Option<&'static Weights> {
             Some(match collation {
                 $(
                     $(CollationId::$collation)|+ => {
-                        static TAILORING: Tailoring = Tailoring::new(include_bytes!(concat!("../../tables/tailorings/", $name, ".bin")));
+                        static TAILORING: Tailoring = Tailoring::new(include_bytes!(concat!("../../tables/tailorings/", $name, ".bin")))
+                            $(.with_ranks(include_bytes!(concat!("../../tables/tailorings/", $ranks, ".ranks.bin"))))?;
                         static TABLE: uca::Uca = uca::$base::table(&TAILORING);
                         static WEIGHTS: Weights = uca::$base::weights(&TABLE);
                         &WEIGHTS
@@ -182,6 +229,8 @@ tailored! {
     UTF8MB4_IS_0900_AS_CS: v900_as_cs "is_0900_as_cs";
     UTF8MB4_LA_0900_AI_CI: v900_ai_ci "la_0900_ai_ci";
     UTF8MB4_LA_0900_AS_CS: v900_as_cs "la_0900_as_cs";
+    UTF8MB4_JA_0900_AS_CS: v900_ja_as_cs "ja_0900_as_cs" with "ja_0900_as_cs";
+    UTF8MB4_JA_0900_AS_CS_KS: v900_ja_as_cs_ks "ja_0900_as_cs_ks" with "ja_0900_as_cs";
     UCS2_LATVIAN_CI | UTF16_LATVIAN_CI | UTF32_LATVIAN_CI | UTF8MB3_LATVIAN_CI | UTF8MB4_LATVIAN_CI: v400 "latvian_ci";
     UCS2_LITHUANIAN_CI | UTF16_LITHUANIAN_CI | UTF32_LITHUANIAN_CI | UTF8MB3_LITHUANIAN_CI | UTF8MB4_LITHUANIAN_CI: v400 "lithuanian_ci";
     UTF8MB4_LT_0900_AI_CI: v900_ai_ci "lt_0900_ai_ci";
@@ -224,4 +273,5 @@ tailored! {
     UTF8MB4_VI_0900_AI_CI: v900_ai_ci "vi_0900_ai_ci";
     UTF8MB4_VI_0900_AS_CS: v900_as_cs "vi_0900_as_cs";
     UCS2_VIETNAMESE_CI | UTF16_VIETNAMESE_CI | UTF32_VIETNAMESE_CI | UTF8MB3_VIETNAMESE_CI | UTF8MB4_VIETNAMESE_CI: v400 "vietnamese_ci";
+    UTF8MB4_ZH_0900_AS_CS: v900_zh_as_cs "zh_0900_as_cs" with "zh_0900_as_cs";
 }

@@ -76,10 +76,25 @@ impl Uca {
                 .map_while(|i| tailoring.weight(tailored, level, i))
                 .for_each(|weight| put(weight.into()));
         }
-        match self.tailoring {
-            None => self.untailored(c, level, put),
-            Some(tailoring) => self.untailored(c, level, &mut |weight| put(tailoring.moved(weight, level))),
+        let Some(tailoring) = self.tailoring else {
+            return self.untailored(c, level, put);
+        };
+        if let Some(weight) = tailoring.of_ideograph(c, level) {
+            if weight != 0 {
+                put(weight);
+            }
+            return;
         }
+        // Of two weights by the code the second tells the characters of a group apart: it stays.
+        let mut stays = false;
+        let is_by_code = level == 0 && self.is_by_code(c);
+        self.untailored(c, level, &mut |weight| {
+            match stays {
+                true => put(weight),
+                false => tailoring.put_moved(weight, level, put),
+            }
+            stays = is_by_code;
+        });
     }
 
     /// The same of the characters that `at` begins with in `text`, if they weigh together, and how many bytes they take.
@@ -97,17 +112,33 @@ impl Uca {
             Some(entry) if entry & KIND == SINGLE => put_weight(entry, level, put),
             Some(entry) => {
                 debug_assert_eq!(entry & KIND, SEVERAL);
-                self.several(entry).for_each(|element| put_weight(element, level, put));
+                let room = self.tailoring.map_or(usize::MAX, Tailoring::room);
+                self.several(entry)
+                    .take(room)
+                    .for_each(|element| put_weight(element, level, put));
             }
             None => self.implicit(c, level, put),
         }
+    }
+
+    /// Of Hangul, where that has no weights of its own.
+    fn is_syllable(&self, c: u32) -> bool {
+        self.version == Version::V900 && matches!(c, 0xAC00..=0xD7AF)
+    }
+
+    /// Whether a character has two primary weights by its code.
+    fn is_by_code(&self, c: u32) -> bool {
+        self.entry(c).is_none() && !self.is_syllable(c)
     }
 
     fn implicit(&self, c: u32, level: u8, put: &mut impl FnMut(u32)) {
         if self.version == Version::V400 && c > 0xFFFF {
             return put(0xFFFD);
         }
-        if self.version == Version::V900 && matches!(c, 0xAC00..=0xD7AF) {
+        if self.is_syllable(c) {
+            if level > 2 {
+                return;
+            }
             let letters = hangul_letters(c).filter(|&letter| letter != 0);
             return letters.for_each(|letter| {
                 let entry = self.entry(letter).expect("the table has all letters of Hangul");
@@ -244,7 +275,7 @@ pub(super) static UTF8MB4_0900_AS_CI: Weights = by_uca(&UCA_900, 2, Pad::NoPad);
 pub(super) static UTF8MB4_0900_AS_CS: Weights = by_uca(&UCA_900, 3, Pad::NoPad);
 
 macro_rules! base {
-    ($name:ident, $table:ident, $levels:literal, $pad:expr) => {
+    ($name:ident, $table:ident, $levels:literal, $pad:expr $(, $more:ident)*) => {
         /// What languages change.
         pub(super) mod $name {
             use super::*;
@@ -258,7 +289,7 @@ macro_rules! base {
             }
 
             pub(in crate::collation) const fn weights(table: &'static Uca) -> Weights {
-                by_uca(table, $levels, $pad)
+                by_uca(table, $levels, $pad)$(.$more())*
             }
         }
     };
@@ -267,3 +298,6 @@ macro_rules! base {
 base!(v400, UCA_400, 1, Pad::PadSpace);
 base!(v900_ai_ci, UCA_900, 1, Pad::NoPad);
 base!(v900_as_cs, UCA_900, 3, Pad::NoPad);
+base!(v900_zh_as_cs, UCA_900, 3, Pad::NoPad, with_low_secondary);
+base!(v900_ja_as_cs, UCA_900, 3, Pad::NoPad, with_marks);
+base!(v900_ja_as_cs_ks, UCA_900, 4, Pad::NoPad, with_marks);

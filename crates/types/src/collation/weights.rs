@@ -8,12 +8,14 @@ use governor::bulk;
 
 use super::coded::{self, Order};
 use super::contractions::Contractions;
-use super::key::{KeyCodes, KeySink};
+use super::key::{HashSink, KeyCodes, KeySink};
 use super::lines::Lines;
+use super::long::{self, Long};
 use super::rolling::{self, Window};
-use super::table::{self, EightBit, General};
+use super::table::{self, Doubled, EightBit, General};
 use super::tailored;
 use super::uca::{self, Uca};
+use super::whole::{self, Whole};
 use super::{CollationId, Pad, chars};
 
 /// How a collation's order is found.
@@ -23,6 +25,8 @@ pub(super) enum Family {
     /// The order of the bytes of UTF-8, under PAD SPACE.
     Utf8,
     Weights(&'static Weights),
+    /// The order of bytes that are made of the whole text.
+    Whole(&'static Whole),
 }
 
 impl CollationId {
@@ -34,6 +38,9 @@ impl CollationId {
             UTF8MB4_BIN | UTF8MB3_BIN | ASCII_BIN | UCS2_BIN | UTF16_BIN | UTF16LE_BIN | UTF32_BIN => {
                 return Family::Utf8;
             }
+            TIS620_THAI_CI => return Family::Whole(&whole::THAI),
+            LATIN2_CZECH_CS => return Family::Whole(&whole::CZECH),
+            CP1250_CZECH_CS => return Family::Whole(&whole::WINDOWS_CZECH),
             UTF8MB4_0900_AI_CI => &uca::UTF8MB4_0900_AI_CI,
             UTF8MB4_0900_AS_CI => &uca::UTF8MB4_0900_AS_CI,
             UTF8MB4_0900_AS_CS => &uca::UTF8MB4_0900_AS_CS,
@@ -44,7 +51,8 @@ impl CollationId {
             | UTF8MB3_UNICODE_520_CI
             | UCS2_UNICODE_520_CI
             | UTF16_UNICODE_520_CI
-            | UTF32_UNICODE_520_CI => &uca::UNICODE_520_CI,
+            | UTF32_UNICODE_520_CI
+            | GB18030_UNICODE_520_CI => &uca::UNICODE_520_CI,
             UTF8MB4_GENERAL_CI | UTF8MB3_GENERAL_CI | UCS2_GENERAL_CI | UTF16_GENERAL_CI | UTF16LE_GENERAL_CI
             | UTF32_GENERAL_CI => &table::GENERAL_CI,
             LATIN1_SWEDISH_CI => &table::LATIN1_SWEDISH_CI,
@@ -54,7 +62,16 @@ impl CollationId {
             LATIN1_GENERAL_CI => &table::LATIN1_GENERAL_CI,
             LATIN1_GENERAL_CS => &table::LATIN1_GENERAL_CS,
             LATIN1_BIN => &table::LATIN1_BIN,
+            LATIN1_GERMAN2_CI => &table::LATIN1_GERMAN2_CI,
             ASCII_GENERAL_CI => &table::ASCII_GENERAL_CI,
+            UTF8MB3_GENERAL_MYSQL500_CI | UCS2_GENERAL_MYSQL500_CI => &table::GENERAL_MYSQL500_CI,
+            UTF8MB3_TOLOWER_CI => &table::TOLOWER_CI,
+            UJIS_BIN => &long::UJIS_BIN,
+            UJIS_JAPANESE_CI => &long::UJIS_JAPANESE_CI,
+            EUCJPMS_BIN => &long::EUCJPMS_BIN,
+            EUCJPMS_JAPANESE_CI => &long::EUCJPMS_JAPANESE_CI,
+            GB18030_BIN => &long::GB18030_BIN,
+            GB18030_CHINESE_CI => &long::GB18030_CHINESE_CI,
             other => coded::of(other)
                 .or_else(|| tailored::of(other))
                 .expect("the others are all above"),
@@ -80,6 +97,11 @@ pub(super) struct Weights {
     levels: u8,
     pad: Pad,
     keys: KeyCodes,
+    /// Below the least secondary weight.
+    secondary_floor: u32,
+    /// Whether the first character of a text, if it is a mark that stands for what is before it, is behind the last one at all levels but the
+    /// first. So in MySQL, which remembers what it has read last.
+    is_round: bool,
 }
 
 /// Where the weights of characters come from.
@@ -89,6 +111,8 @@ pub(super) enum Source {
     EightBit(&'static EightBit),
     General(&'static General),
     Coded(&'static Order),
+    Doubled(&'static Doubled),
+    Long(&'static Long),
     Uca(&'static Uca),
 }
 
@@ -154,7 +178,21 @@ impl Weights {
             levels,
             pad,
             keys,
+            secondary_floor: 0x1F,
+            is_round: false,
         }
+    }
+
+    /// The same of a language with secondary weights from 0x1F on.
+    pub(super) const fn with_low_secondary(mut self) -> Weights {
+        self.secondary_floor = 0x1E;
+        self
+    }
+
+    /// The same of a language with marks that stand for what is before them.
+    pub(super) const fn with_marks(mut self) -> Weights {
+        self.is_round = true;
+        self
     }
 
     pub(super) fn has_several_levels(&self) -> bool {
@@ -179,7 +217,10 @@ impl Weights {
         // Weights of a unit do not depend on its neighbours, so a common beginning has no say at any level.
         let mut common = chars::common_prefix(a, b);
         if UNITS && let Some(contractions) = self.contractions {
-            common = contractions.boundary(a, b, common);
+            common = match self.is_round && (contractions.begins_with_mark(a) || contractions.begins_with_mark(b)) {
+                true => 0,
+                false => contractions.boundary(a, b, common),
+            };
         }
         let (a, b) = (&a[common..], &b[common..]);
         if a.is_empty() && b.is_empty() {
@@ -188,7 +229,10 @@ impl Weights {
         let mut order = self.compare_primary::<UNITS>(self.pad, a, b);
         for level in 1..self.levels {
             order = order.then_with(|| {
-                compare_sequences(self.weights_of::<UNITS>(a, level), self.weights_of::<UNITS>(b, level))
+                compare_sequences(
+                    self.behind_primary::<UNITS>(a, level),
+                    self.behind_primary::<UNITS>(b, level),
+                )
             });
         }
         order
@@ -252,11 +296,7 @@ impl Weights {
     }
 
     pub(super) fn hash<H: Hasher>(&self, text: &[u8], state: &mut H) {
-        let mut sink = HashSink {
-            state,
-            buffer: [0; 64],
-            len: 0,
-        };
+        let mut sink = HashSink::new(state);
         self.write_key(text, &mut sink);
         sink.flush();
     }
@@ -272,8 +312,8 @@ impl Weights {
         self.write_primary::<UNITS>(text, out);
         for level in 1..self.levels {
             out.put(0);
-            for weight in self.weights_of::<UNITS>(text, level) {
-                out.put(key_byte(level, weight));
+            for weight in self.behind_primary::<UNITS>(text, level) {
+                out.put(self.key_byte(level, weight));
             }
         }
     }
@@ -343,16 +383,20 @@ impl Weights {
 
     pub(super) fn weight_string(&self, text: &[u8], out: &mut Vec<u8>) {
         bulk::make_room(out, text.len() * 2 * usize::from(self.levels));
+        let mut first_unit = None;
         for level in 0..self.levels {
-            if level > 0 {
+            let mut weights = self.behind_primary::<true>(text, level).peekable();
+            // Without weights of the fourth level nothing shows that there is one.
+            if level > 0 && (level < 3 || weights.peek().is_some()) {
                 out.extend_from_slice(&[0, 0]);
             }
-            for weight in self.weights(text, level) {
+            for weight in weights {
                 match self.source {
-                    Source::EightBit(_) => out.push((weight - 1) as u8),
+                    Source::EightBit(_) | Source::Doubled(_) => out.push((weight - 1) as u8),
                     Source::General(_) => out.extend_from_slice(&((weight - 1) as u16).to_be_bytes()),
                     Source::Coded(order) => order.write(weight, out),
-                    Source::Uca(_) if weight == COUNTED_ZERO => out.extend_from_slice(&[0, 0]),
+                    Source::Long(order) => order.write(weight, &mut first_unit, out),
+                    Source::Uca(_) if weight == COUNTED_ZERO && level == 0 => out.extend_from_slice(&[0, 0]),
                     Source::Uca(_) => out.extend_from_slice(&(weight as u16).to_be_bytes()),
                 }
             }
@@ -453,9 +497,9 @@ impl Weights {
     pub(super) fn begins_with(&self, text: &[u8], needle: &[u8]) -> Result<(), usize> {
         let mut looked_at = 0;
         for level in 0..self.levels {
-            let mut weights = self.weights(text, level);
+            let mut weights = self.behind_primary::<true>(text, level);
             let begins = self
-                .weights(needle, level)
+                .behind_primary::<true>(needle, level)
                 .all(|weight| governor::go_on() && weights.next() == Some(weight));
             looked_at += weights.at;
             if !begins {
@@ -563,6 +607,25 @@ impl Weights {
         }
     }
 
+    /// The same of a whole text; see `is_round`.
+    #[inline]
+    fn behind_primary<'a, const UNITS: bool>(&'a self, text: &'a [u8], level: u8) -> WeightIter<'a, UNITS> {
+        let mut weights = self.weights_of(text, level);
+        if UNITS && self.is_round && level > 0 {
+            weights.begin_behind_the_end();
+        }
+        weights
+    }
+
+    /// A weight behind the first level in a key. Secondary ones are 0x20 to 0x118, in Chinese from 0x1F on. Tertiary ones are below 0x40, or have 1
+    /// to 3 in the high byte where that says which case comes first.
+    fn key_byte(&self, level: u8, weight: u32) -> u8 {
+        match level {
+            1 => (weight - self.secondary_floor) as u8,
+            _ => ((weight >> 8) << 6 | weight & 0x3F) as u8,
+        }
+    }
+
     /// Whether an ASCII character has at most one weight at each level, whatever is behind it.
     #[inline]
     fn is_simple(&self, byte: u8) -> bool {
@@ -596,6 +659,8 @@ impl Weights {
             Source::EightBit(table) => into.push(u32::from(table.weight(c)) + 1),
             Source::General(table) => into.push(u32::from(table.weight(c)) + 1),
             Source::Coded(order) => into.push(order.weight(c)),
+            Source::Doubled(table) => table.weights(c, &mut |weight| into.push(weight)),
+            Source::Long(order) => order.weights(c, &mut |weight| into.push(weight)),
             Source::Uca(table) => table.weights(c, level, &mut |weight| into.push(weight)),
         }
     }
@@ -661,6 +726,29 @@ impl<const UNITS: bool> Iterator for WeightIter<'_, UNITS> {
 }
 
 impl<const UNITS: bool> WeightIter<'_, UNITS> {
+    /// Gives the first character the weights that it has behind the last one.
+    fn begin_behind_the_end(&mut self) {
+        let is_mark = |contractions: &&Contractions| contractions.begins_with_mark(self.text);
+        if self.weights.contractions.filter(is_mark).is_none() {
+            return;
+        }
+        let last = chars::start_before(self.text, self.text.len());
+        let len = chars::decode(self.text, 0).1;
+        let round = [&self.text[last..], &self.text[..len]].concat();
+        if self
+            .weights
+            .expand_contraction(&round, 0, self.level, &mut self.expansion)
+            == Some(round.len())
+        {
+            let mut of_last = Expansion::EMPTY;
+            self.weights
+                .expand(chars::decode(self.text, last).0, self.level, &mut of_last);
+            (self.at, self.next) = (len, of_last.len);
+        } else {
+            self.expansion.len = 0;
+        }
+    }
+
     /// Takes the weights of the next character or unit.
     fn expand(&mut self) {
         self.next = 0;
@@ -673,15 +761,6 @@ impl<const UNITS: bool> WeightIter<'_, UNITS> {
             self.at += len;
             self.weights.expand(c, self.level, &mut self.expansion);
         }
-    }
-}
-
-/// A weight behind the first level in a key. Secondary ones are 0x20 to 0x118. Tertiary ones are below 0x40, or have 1 to 3 in the high byte where
-/// that says which case comes first.
-fn key_byte(level: u8, weight: u32) -> u8 {
-    match level {
-        1 => (weight - 0x1F) as u8,
-        _ => ((weight >> 8) << 6 | weight & 0x3F) as u8,
     }
 }
 
@@ -705,40 +784,4 @@ fn fold_ascii(word: u64) -> u64 {
     let from_a = word + (0x80 - b'A' as u64) * EACH;
     let behind_z = word + (0x7F - b'Z' as u64) * EACH;
     word | ((from_a & !behind_z & HIGH_BITS) >> 2)
-}
-
-/// Hands a key to a hasher in pieces of a fixed size, since some hashers mind where pieces end.
-struct HashSink<'a, H> {
-    state: &'a mut H,
-    buffer: [u8; 64],
-    len: usize,
-}
-
-impl<H: Hasher> KeySink for HashSink<'_, H> {
-    #[inline]
-    fn put(&mut self, byte: u8) {
-        if self.len == self.buffer.len() {
-            self.flush();
-        }
-        self.buffer[self.len] = byte;
-        self.len += 1;
-    }
-
-    #[inline]
-    fn put_all(&mut self, bytes: &[u8; 8]) {
-        match self.buffer.get_mut(self.len..self.len + 8) {
-            Some(place) => {
-                place.copy_from_slice(bytes);
-                self.len += 8;
-            }
-            None => bytes.iter().for_each(|&byte| self.put(byte)),
-        }
-    }
-}
-
-impl<H: Hasher> HashSink<'_, H> {
-    fn flush(&mut self) {
-        self.state.write(&self.buffer[..self.len]);
-        self.len = 0;
-    }
 }
