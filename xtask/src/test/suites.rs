@@ -57,12 +57,10 @@ const fn client(
 
 /// Suites that run only when they are named: without the names here, they belong to every run.
 pub const ON_REQUEST: &[&str] = &[
-    // The Redis protocol is not all there yet.
+    // They take long, or fetch much.
     "redis-clients",
     "redis-units",
     "redis-differential",
-    "redis-histories",
-    "redis-pubsub",
     "redis-hostile",
 ];
 
