@@ -47,6 +47,8 @@ fn a_change_runs_again_where_unread_answers_give_back_their_memory() {
     let reader = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(300));
         drop(others);
+        // The INSERT looks for somebody who may make room just after it has found none.
+        std::thread::sleep(std::time::Duration::from_millis(200));
         drop(unread);
     });
     client.run("INSERT INTO t (a) VALUES (REPEAT('x', 1000000))");
