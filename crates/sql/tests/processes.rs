@@ -224,6 +224,26 @@ impl Processes for Runs {
     }
 }
 
+/// Who may do everything with every table may not see what others do.
+#[test]
+fn locks_are_shown_to_those_who_may_see_all_sessions() {
+    let mut database = Database::open();
+    let mut root = database.session();
+    root.run("CREATE TABLE t (a INT PRIMARY KEY)");
+    root.run("CREATE USER owner@localhost, watcher@localhost");
+    root.run("GRANT ALL ON *.* TO owner@localhost WITH GRANT OPTION");
+    root.run("REVOKE PROCESS ON *.* FROM owner@localhost");
+    root.run("GRANT PROCESS ON *.* TO watcher@localhost");
+    root.run("BEGIN");
+    root.run("INSERT INTO t VALUES (1)");
+    let (mut owner, mut watcher) = (database.session_as("owner"), database.session_as("watcher"));
+    let any = "SELECT COUNT(*) > 0 FROM performance_schema.data_locks";
+    assert_eq!(
+        (owner.run(any)[1..].join(","), watcher.run(any)[1..].join(",")),
+        ("0".to_owned(), "1".to_owned())
+    );
+}
+
 #[test]
 fn explain_tells_what_another_connection_runs() {
     let mut database = Database::open();

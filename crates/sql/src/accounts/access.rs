@@ -236,12 +236,12 @@ impl Access {
 
     /// Whether the session of this user is shown.
     pub fn sees_session_of(&self, user: &str) -> bool {
-        *self.user == *user || self.rights.global().contains(Privileges::PROCESS)
+        *self.user == *user || self.sees_server()
     }
 
-    /// Whether it may see what all sessions do.
+    /// Whether it may see what all sessions do (PROCESS).
     pub fn sees_server(&self) -> bool {
-        self.is_unlimited() || self.rights.global().contains(Privileges::PROCESS)
+        self.rights.global().contains(Privileges::PROCESS)
     }
 
     /// Whether another session of this user may be ended. Those who have SYSTEM_USER are kept from others.
