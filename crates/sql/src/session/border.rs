@@ -15,7 +15,7 @@ impl sql_api::session::Session for Session {
     }
 
     fn prepare(&mut self, text: &[u8], host: &dyn Host) -> SqlResult<PreparedInfo> {
-        self.log_begin("Prepare", text);
+        self.log_text("Prepare", text);
         self.prepare(text, host)
     }
 

@@ -20,30 +20,37 @@ pub struct Running {
     pub searches_without_index: bool,
 }
 
-/// When a statement began.
-#[derive(Clone, Copy)]
-pub(super) struct Began {
-    at: Duration,
-}
-
 impl Session {
-    /// A statement of the client's begins.
+    /// Runs a statement of the client's, and tells of it.
     #[inline]
-    pub(super) fn time_begin(&self) -> Began {
+    pub(super) fn run_and_tell<T>(
+        &mut self,
+        command: &'static str,
+        (statement, text): (&Statement, &[u8]),
+        sink: &mut dyn ResultSink,
+        run: impl FnOnce(&mut Session, &mut dyn ResultSink) -> SqlResult<T>,
+    ) -> SqlResult<T> {
         self.state.running.set(Running::default());
-        Began {
-            at: self.engine.env().clock.monotonic(),
+        let began = self.engine.env().clock.monotonic();
+        let switches = self.engine.logs().switches();
+        let is_logged = switches.has(Switches::GENERAL) || switches.has(Switches::SLOW);
+        let (ran, rows) = match is_logged {
+            false => (run(self, sink), 0),
+            true => {
+                self.log_text(command, text);
+                let mut counted = CountedRows { sink, rows: 0 };
+                (run(self, &mut counted), counted.rows)
+            }
+        };
+        let took = self.engine.env().clock.monotonic().saturating_sub(began);
+        if is_logged {
+            self.log_end(took, statement, text, rows);
         }
-    }
-
-    /// It has ended, well or not.
-    #[inline]
-    pub(super) fn time_end(&self, began: Began, text: &[u8], has_failed: bool) {
-        let took = self.engine.env().clock.monotonic().saturating_sub(began.at);
         self.engine.statement_times().note(took);
         if took >= slow_digests::SLOW {
-            self.note_slow(took, text, has_failed);
+            self.note_slow(took, text, ran.is_err());
         }
+        ran
     }
 
     #[cold]
@@ -61,43 +68,34 @@ impl Session {
         });
     }
 
-    /// Notes a command in the general log. `None`: no log is on.
-    #[inline]
-    pub(super) fn log_begin(&self, command: &'static str, text: &[u8]) -> Option<Began> {
-        match self.engine.logs().switches() {
-            switches if switches.has(Switches::GENERAL) || switches.has(Switches::SLOW) => {
-                self.note_begin(switches, command, text);
-                Some(Began {
-                    at: self.engine.env().clock.monotonic(),
-                })
-            }
-            _ => None,
-        }
-    }
-
     #[cold]
-    fn note_begin(&self, switches: Switches, command: &'static str, text: &[u8]) {
-        if switches.has(Switches::GENERAL) && !self.variables.settings.sql_log_off {
+    fn note_general(&self, command: &'static str, text: &[u8]) {
+        if !self.variables.settings.sql_log_off {
             let logs = self.engine.logs();
             logs.note_general(self.engine.clock_micros(), self.sender(), command, text);
         }
     }
 
-    /// Notes a command that is no statement.
+    /// Notes a command in the general log.
+    pub(super) fn log_text(&self, command: &'static str, text: &[u8]) {
+        if self.engine.logs().switches().has(Switches::GENERAL) {
+            self.note_general(command, text);
+        }
+    }
+
+    /// Notes a command that is no statement in the general log.
     pub(super) fn log_command(&self, command: &'static str, text: impl FnOnce(&Session) -> String) {
-        let switches = self.engine.logs().switches();
-        if switches.has(Switches::GENERAL) {
-            self.note_begin(switches, command, text(self).as_bytes());
+        if self.engine.logs().switches().has(Switches::GENERAL) {
+            self.note_general(command, text(self).as_bytes());
         }
     }
 
     /// Notes a statement in the slow query log, if it was slow.
     #[cold]
-    pub(super) fn log_end(&self, began: &Began, statement: &Statement, text: &[u8], rows_sent: u64) {
+    fn log_end(&self, elapsed: Duration, statement: &Statement, text: &[u8], rows_sent: u64) {
         let logs = self.engine.logs();
         let switches = logs.switches();
         let settings = &self.variables.settings;
-        let elapsed = self.engine.env().clock.monotonic().saturating_sub(began.at);
         let running = self.state.running.get();
         let is_slow = elapsed > settings.long_query_time
             || running.searches_without_index && switches.has(Switches::WITHOUT_INDEX);
@@ -141,9 +139,9 @@ fn is_administration(statement: &Statement) -> bool {
 }
 
 /// Counts the rows on their way to the client.
-pub(super) struct CountedRows<'a> {
-    pub sink: &'a mut dyn ResultSink,
-    pub rows: u64,
+struct CountedRows<'a> {
+    sink: &'a mut dyn ResultSink,
+    rows: u64,
 }
 
 impl ResultSink for CountedRows<'_> {

@@ -44,7 +44,6 @@ use parser::ast;
 use types::{CharsetId, ErrorKind, SqlError, SqlResult, Warnings};
 
 use self::handler::Handlers;
-use self::logged::CountedRows;
 use self::transaction::SessionTransaction;
 use crate::accounts::access::Access;
 use crate::accounts::logins::AccountUse;
@@ -146,7 +145,7 @@ impl Session {
             governor::tick()?;
             let (parsed, bytes) = governor::measured(|| self.parse(rest));
             if parsed.is_err() {
-                self.log_begin("Query", rest);
+                self.log_text("Query", rest);
             }
             let parsed = match parsed {
                 Err(error) if error.kind() == ErrorKind::EmptyQuery && is_comment(rest) => {
@@ -175,22 +174,10 @@ impl Session {
             self.state.user_variables_use.set(parsed.user_variables);
             let statement = Arc::new(parsed.statement);
             let charset = self.client_charset();
-            let timed = self.time_begin();
-            let ran = match self.log_begin("Query", sent) {
-                None => self.run(&statement, Parameters::NONE, more, host, sink),
-                Some(began) => {
-                    let mut counted = CountedRows {
-                        sink: &mut *sink,
-                        rows: 0,
-                    };
-                    let ran = self.run(&statement, Parameters::NONE, more, host, &mut counted);
-                    let rows = counted.rows;
-                    self.log_end(&began, &statement, sent, rows);
-                    ran
-                }
-            };
+            let ran = self.run_and_tell("Query", (&statement, sent), &mut *sink, |session, sink| {
+                session.run(&statement, Parameters::NONE, more, host, sink)
+            });
             drop_shared(statement, bytes);
-            self.time_end(timed, sent, ran.is_err());
             ran?;
             if parsed.last {
                 return Ok(());

@@ -7,7 +7,6 @@ use parser::UserVariables;
 use parser::ast::{self, Statement};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
-use super::logged::CountedRows;
 use super::parameters::Parameters;
 use super::{Fetch, PreparedInfo, Session, drop_shared};
 use crate::exec::Answer;
@@ -141,19 +140,9 @@ impl Session {
         }
         let (statement, text) = (prepared.statement.clone(), prepared.text.clone());
         self.state.user_variables_use.set(prepared.user_variables);
-        let timed = self.time_begin();
-        let ran = match self.log_begin("Execute", text.bytes()) {
-            None => self.execute_known(id, (&statement, &text), parameters, fetch, host, sink),
-            Some(began) => {
-                let mut counted = CountedRows { sink, rows: 0 };
-                let ran = self.execute_known(id, (&statement, &text), parameters, fetch, host, &mut counted);
-                let rows = counted.rows;
-                self.log_end(&began, &statement, text.bytes(), rows);
-                ran
-            }
-        };
-        self.time_end(timed, text.bytes(), ran.is_err());
-        ran
+        self.run_and_tell("Execute", (&statement, text.bytes()), sink, |session, sink| {
+            session.execute_known(id, (&statement, &text), parameters, fetch, host, sink)
+        })
     }
 
     fn execute_known(
