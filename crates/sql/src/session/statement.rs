@@ -496,8 +496,12 @@ impl Session {
     }
 
     /// Whether a change has met its error in rows that another leader let in meanwhile: an automatic id that this node gave, and has no right
-    /// to give any more, is in one of them, say. Where this node leads for certain, one look at the clock.
+    /// to give any more, is in one of them, say. Where this node leads for certain, one look at the clock. Where another node gives the
+    /// locks, it was asked for that of the row before the error.
     fn has_lost_lead(&self, host: &dyn Host) -> bool {
+        if self.transaction.locks_elsewhere() {
+            return false;
+        }
         // Where nobody answers, the error stands.
         let _ = self.wait_for_newest(host);
         self.transaction.has_lost_lead()

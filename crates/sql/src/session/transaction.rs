@@ -181,6 +181,12 @@ impl SessionTransaction {
         }
     }
 
+    /// Whether another node locks for the open transaction, if there is one.
+    pub fn locks_elsewhere(&self) -> bool {
+        let open = self.open.as_ref();
+        open.is_some_and(|open| open.transaction.borrow().may_lock_later())
+    }
+
     /// Whether the open transaction, if there is one, has lost its locks, as this node leads no more.
     pub fn has_lost_lead(&self) -> bool {
         let open = self.open.as_ref();
