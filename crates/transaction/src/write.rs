@@ -302,15 +302,25 @@ impl Transaction {
             return Ok(Unique::Wait(progress));
         }
         if self.get_current(table, key, |_| ()).is_some() {
-            // One that came after the key was claimed is certain with its lock.
-            return match self.lock_key(table, IndexId::PRIMARY, key)? {
-                Progress::Done => Err(duplicate(table, IndexId::PRIMARY, key)),
-                progress => Ok(Unique::Wait(progress)),
-            };
+            return self.certain_duplicate(table, IndexId::PRIMARY, key, key);
         }
         // Gone since the snapshot, which still sees it: as much a conflict as changing it.
         self.check_unchanged(table, key)?;
         Ok(Unique::Free)
+    }
+
+    /// Another row has the key. Where that came after the key was claimed, it is certain with its lock.
+    fn certain_duplicate(
+        &mut self,
+        table: &Table,
+        index: IndexId,
+        key: &[u8],
+        existing: &[u8],
+    ) -> Result<Unique, TransactionError> {
+        match self.lock_key(table, index, key)? {
+            Progress::Done => Err(duplicate(table, index, existing)),
+            progress => Ok(Unique::Wait(progress)),
+        }
     }
 
     /// Whether there is a row, expired or not. An expired one is locked before its key is taken.
@@ -356,10 +366,7 @@ impl Transaction {
                     return Ok(Unique::Wait(progress));
                 }
                 if let Some(existing) = self.find_unique(table, index.id, new_key, key) {
-                    return match self.lock_key(table, index.id, new_key)? {
-                        Progress::Done => Err(duplicate(table, index.id, &existing)),
-                        progress => Ok(Unique::Wait(progress)),
-                    };
+                    return self.certain_duplicate(table, index.id, new_key, &existing);
                 }
                 if table.expiry().is_some()
                     && let Unique::Wait(progress) = self.claim_from_expired(table, index.id, new_key, key, expired)?
