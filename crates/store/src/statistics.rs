@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::btree::{Tree, TreeKind};
-use crate::record::{Record, Version, record_bytes, version_bytes};
+use crate::record::{Record, RecordPtr, Version, record_bytes, version_bytes};
 use crossbeam_epoch::Guard;
 use parking_lot::Mutex;
 use std::collections::HashSet;
@@ -18,13 +18,12 @@ const LEAVES: u64 = 24;
 /// What a leaf has beside each record: the beginning of its key and a pointer, and some room.
 const PLACE_BYTES: usize = 24;
 
-/// Bytes of all entries, with the rows of a primary index: the mean of some leaves, times their number.
-pub(crate) fn estimated_bytes(tree: &Tree, guard: &Guard) -> u64 {
-    let entries = tree.entries(guard);
-    let is_primary = tree.kind() == TreeKind::Primary;
-    let (mut bytes, mut looked_at, mut next) = (0, 0u64, 0);
+/// Shows some leaves, spread evenly: the position where each begins, and its records.
+fn each_sampled<'g>(tree: &Tree, entries: u64, guard: &'g Guard, mut show: impl FnMut(u64, &'g [RecordPtr])) {
+    let mut next = 0;
     for sample in 0..LEAVES {
         let position = entries * sample / LEAVES;
+        // Small indexes have fewer leaves than that.
         if position < next {
             continue;
         }
@@ -32,6 +31,16 @@ pub(crate) fn estimated_bytes(tree: &Tree, guard: &Guard) -> u64 {
             break;
         };
         next = begin + leaf.len() as u64;
+        show(begin, leaf);
+    }
+}
+
+/// Bytes of all entries, with the rows of a primary index: the mean of some leaves, times their number.
+pub(crate) fn estimated_bytes(tree: &Tree, guard: &Guard) -> u64 {
+    let entries = tree.entries(guard);
+    let is_primary = tree.kind() == TreeKind::Primary;
+    let (mut bytes, mut looked_at) = (0, 0u64);
+    each_sampled(tree, entries, guard, |_, leaf| {
         for record in leaf {
             // SAFETY: found under the guard.
             let record: Record<'_> = unsafe { record.get() };
@@ -43,7 +52,7 @@ pub(crate) fn estimated_bytes(tree: &Tree, guard: &Guard) -> u64 {
             }
         }
         looked_at += leaf.len() as u64;
-    }
+    });
     match looked_at {
         0 => 0,
         _ => (bytes as u64 * entries) / looked_at,
@@ -84,17 +93,7 @@ fn sample(tree: &Tree, entries: u64, layout: &KeyLayout, guard: &Guard) -> Vec<u
     let mut pairs = 0u64;
     let mut differing = vec![0u64; parts];
     let mut seen: Vec<HashSet<&[u8]>> = vec![HashSet::new(); parts];
-    let mut next = 0;
-    for sample in 0..LEAVES {
-        let position = entries * sample / LEAVES;
-        // Small indexes have fewer leaves than that.
-        if position < next {
-            continue;
-        }
-        let Some((begin, leaf)) = tree.leaf_at(position, guard) else {
-            break;
-        };
-        next = begin + leaf.len() as u64;
+    each_sampled(tree, entries, guard, |begin, leaf| {
         // Leaves like to begin with a new value.
         let mut before = begin
             .checked_sub(1)
@@ -112,7 +111,7 @@ fn sample(tree: &Tree, entries: u64, layout: &KeyLayout, guard: &Guard) -> Vec<u
             pairs += u64::from(before.is_some());
             before = Some(key);
         }
-    }
+    });
     let estimate = |part: usize| match pairs {
         0 => entries,
         _ => {

@@ -188,6 +188,9 @@ impl Writer {
 
     /// Has the processor load what these keys are found by, before they are changed one by one.
     pub fn fetch_ahead(&self, mut keys: Vec<(TableId, &[u8])>) {
+        if keys.len() < 2 {
+            return;
+        }
         keys.sort_by_key(|(table, _)| *table);
         let mut of_table = Vec::with_capacity(keys.len());
         for keys in keys.chunk_by(|(one, _), (other, _)| one == other) {
