@@ -20,11 +20,13 @@
 //!   [`pages`]: those that are used in part;
 //! * [`stack`]: how much of it is left;
 //! * [`bulk`]: long strings in pieces; [`stepwise`]: large collections in steps; [`sort`]: their order;
+//! * [`apart`]: counters of many threads;
 //! * [`probe`]: a runner for tests that ends a statement at its n-th tick.
 
 #![deny(unsafe_code)]
 
 pub mod alloc;
+pub mod apart;
 pub mod bulk;
 pub mod current;
 pub mod hashing;

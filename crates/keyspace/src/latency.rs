@@ -3,16 +3,15 @@
 //! What is counted is the time from a command's begin to its reply, with its commit where it writes. Commands that share a transaction have
 //! equal parts of its time. Each thread counts in a part of its own, so that none waits for another's cache line.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use governor::apart::{PARTS, part_of_thread};
 
 use crate::command::{Command, Commands};
 
 /// The first bucket ends at 1.024 microseconds, each other one at twice the one before; the last takes all that is longer.
 const BUCKETS: usize = 34;
-/// Threads that count apart.
-const PARTS: usize = 16;
 
 type Buckets = [AtomicU64; BUCKETS];
 
@@ -123,19 +122,6 @@ fn bucket_of(nanos: u64) -> usize {
 fn end_micros(bucket: usize) -> u64 {
     let end = 1024 << bucket;
     (end + end / 128 - 1) / 1000
-}
-
-fn part_of_thread() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static PART: Cell<usize> = const { Cell::new(usize::MAX) };
-    }
-    PART.with(|part| {
-        if part.get() == usize::MAX {
-            part.set(NEXT.fetch_add(1, Ordering::Relaxed) % PARTS);
-        }
-        part.get()
-    })
 }
 
 #[cfg(test)]

@@ -3,14 +3,13 @@
 //! Each thread counts in a part of its own, so that none waits for another's cache line. A bucket is a quarter of the power of two that it
 //! lies in: what is read out of it is wrong by an eighth at most.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+
+use governor::apart::{PARTS, part_of_thread};
 
 /// Up to four microseconds each has a bucket; the last takes all beyond an hour.
 const BUCKETS: usize = 128;
-/// Threads that count apart.
-const PARTS: usize = 16;
 
 /// Of a node, since its start.
 pub struct StatementTimes {
@@ -58,19 +57,6 @@ fn end_of(bucket: usize) -> u64 {
     }
     let (power, quarter) = (bucket / 4 + 1, bucket as u64 % 4);
     ((4 + quarter + 1) << (power - 2)) - 1
-}
-
-fn part_of_thread() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static PART: Cell<usize> = const { Cell::new(usize::MAX) };
-    }
-    PART.with(|part| {
-        if part.get() == usize::MAX {
-            part.set(NEXT.fetch_add(1, Relaxed) % PARTS);
-        }
-        part.get()
-    })
 }
 
 #[cfg(test)]
