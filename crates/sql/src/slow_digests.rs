@@ -17,6 +17,7 @@ use parser::digest_text::digest_text;
 use sha2::{Digest as _, Sha256};
 use types::Value;
 
+use crate::expr::functions::lower_hex;
 use crate::session::Running;
 
 /// What takes at least this long is slow.
@@ -112,8 +113,7 @@ impl SlowDigests {
         let micros = |time: Duration| Value::UInt(time.as_micros() as u64);
         let entries = self.entries.lock();
         let rows = entries.iter().map(|(key, entry)| {
-            let hash = Sha256::digest(key.digest.as_bytes());
-            let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+            let hash = lower_hex(&Sha256::digest(key.digest.as_bytes()));
             vec![
                 key.database.as_deref().map_or(Value::Null, Value::str),
                 Value::str(&hash),

@@ -37,6 +37,7 @@ use super::context::EvalContext;
 use super::{Coercibility, Expr};
 
 pub use args::{Args, Inference, printed_chars, string_type};
+pub use text_format::lower_hex;
 
 /// A row of the table.
 pub struct Function {

@@ -90,7 +90,8 @@ pub(super) fn upper_hex(bytes: &[u8]) -> String {
     out
 }
 
-pub(super) fn lower_hex(bytes: &[u8]) -> String {
+/// The digits of bytes.
+pub fn lower_hex(bytes: &[u8]) -> String {
     upper_hex(bytes).to_ascii_lowercase()
 }
 

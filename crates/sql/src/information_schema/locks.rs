@@ -8,6 +8,7 @@ use store::{LockInfo, LockMode, LockTarget};
 use types::{IndexId, TableId, Value};
 
 use super::{Source, number, text};
+use crate::expr::functions::lower_hex;
 
 const ENGINE: &str = "INNODB";
 /// Bytes of a key that are shown where its values cannot be read back.
@@ -143,12 +144,9 @@ fn shown_key(source: &Source<'_>, catalog: &Catalog, table: TableId, index: Inde
             values.join(", ")
         }
         None => {
-            let shown = &key[..key.len().min(KEY_BYTES)];
-            let bytes: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
-            match key.len() > KEY_BYTES {
-                true => format!("0x{bytes}…"),
-                false => format!("0x{bytes}"),
-            }
+            let bytes = lower_hex(&key[..key.len().min(KEY_BYTES)]);
+            let more = if key.len() > KEY_BYTES { "…" } else { "" };
+            format!("0x{bytes}{more}")
         }
     }
 }
