@@ -499,7 +499,7 @@ impl Session {
     /// to give any more, is in one of them, say. Where this node leads for certain, one look at the clock. Where another node gives the
     /// locks, it was asked for that of the row before the error.
     fn has_lost_lead(&self, host: &dyn Host) -> bool {
-        if self.transaction.locks_elsewhere() {
+        if !self.transaction.locks_here() {
             return false;
         }
         // Where nobody answers, the error stands.

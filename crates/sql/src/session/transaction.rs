@@ -181,10 +181,10 @@ impl SessionTransaction {
         }
     }
 
-    /// Whether another node locks for the open transaction, if there is one.
-    pub fn locks_elsewhere(&self) -> bool {
+    /// Whether a transaction is open that locks at this node, as its leader.
+    pub fn locks_here(&self) -> bool {
         let open = self.open.as_ref();
-        open.is_some_and(|open| open.transaction.borrow().may_lock_later())
+        open.is_some_and(|open| !open.transaction.borrow().may_lock_later())
     }
 
     /// Whether the open transaction, if there is one, has lost its locks, as this node leads no more.
