@@ -15,8 +15,9 @@ const SOURCES: &[&str] = &[
 fn main() {
     println!("cargo:rerun-if-changed=patches");
     println!("cargo:rerun-if-changed=Cargo.toml");
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where")).join("lua");
-    write_sources(&sources_of_crate(), Path::new("patches"), &out);
+    let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where"));
+    let out = folder.join("lua");
+    write_sources(&sources_of_crate(&folder), Path::new("patches"), &out);
     let mut build = cc::Build::new();
     for source in SOURCES {
         build.file(out.join(source).with_extension("c"));
@@ -31,11 +32,21 @@ fn main() {
         .compile("lua51");
 }
 
-/// Where cargo has put the crate: it does not tell those who depend on it.
-fn sources_of_crate() -> PathBuf {
+/// Where cargo has put the crate: it does not tell those who depend on it. It is asked by a package that depends on nothing else, in the version
+/// of the workspace's lock file: asked for the whole workspace, it would want packages that this build needs not and has not fetched.
+fn sources_of_crate(folder: &Path) -> PathBuf {
     let cargo = env::var_os("CARGO").expect("cargo runs this");
+    let package = folder.join("sources-of-crate");
+    fs::create_dir_all(&package).expect("the folder can be made");
+    let manifest = package.join("Cargo.toml");
+    let text = format!(
+        "[package]\nname = \"sources-of-crate\"\n[lib]\npath = \"none.rs\"\n[dependencies]\n{CRATE} = \"*\"\n[workspace]\n"
+    );
+    fs::write(&manifest, text).expect("the file can be written");
+    fs::copy("../../Cargo.lock", package.join("Cargo.lock")).expect("the workspace has a lock file");
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--offline"])
+        .args(["metadata", "--format-version", "1", "--offline", "--manifest-path"])
+        .arg(manifest)
         .output()
         .expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -45,7 +56,7 @@ fn sources_of_crate() -> PathBuf {
         .iter()
         .find(|package| package["name"] == CRATE)
         .and_then(|package| package["manifest_path"].as_str())
-        .expect("this crate depends on it");
+        .expect("this package depends on it");
     Path::new(manifest).with_file_name(FOLDER)
 }
 
