@@ -1,43 +1,31 @@
 #!/usr/bin/env python3
 """The console as people use it, in headless Chromium: every view, logins, KILL, hostile names, the keyboard alone, both schemes, a lost node.
 
-    suite.py --binary target/debug/latsdb --dir target/test-data/console [--shots DIR] [--only NAME]
+    suite.py --binary target/debug/latsdb --dir target/test-data/console [--shots DIR] [NAME...]
 """
 
-import argparse
 import os
 import shutil
 import sys
 import threading
 import time
-import traceback
 
 import pymysql
-from playwright.sync_api import Error, sync_playwright
+from playwright.sync_api import sync_playwright
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rest"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../lib")]
+import runner
 import world
 from node import Node, free_port
+from runner import test
 
 VIEWS = ["overview", "editor", "sessions", "locks", "statements", "tables", "redis", "backups", "lab"]
-TESTS = []
 PATIENCE = 15
 
 
-def test(run):
-    TESTS.append(run)
-    return run
-
-
-def until(holds, what):
-    """Waits for a condition; what it gives."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        if found := holds():
-            return found
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
+def until(condition, what):
+    return runner.until(condition, what, PATIENCE)
 
 
 class Console:
@@ -611,39 +599,28 @@ def shots(browser, node, folder):
 
 
 def main():
-    options = argparse.ArgumentParser()
-    options.add_argument("--binary", required=True)
-    options.add_argument("--dir", required=True)
-    options.add_argument("--chromium", default=shutil.which("chromium") or "/usr/bin/chromium")
-    options.add_argument("--shots", help="pictures of all views go here")
-    options.add_argument("--only", help="tests whose names have this in them")
-    options = options.parse_args()
-    passed = failed = 0
-    node = KeptNode(options.binary, options.dir)
-    try:
-        world.fill(node)
-        world.fill_keys(f"127.0.0.1:{node.redis}")
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
-            for run in TESTS:
-                if options.only and options.only not in run.__name__:
-                    continue
-                console, began = Console(browser, node), time.monotonic()
-                try:
-                    run(console)
-                    console.end()
-                    passed += 1
-                    print(f"ok   {run.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
-                except (AssertionError, Error, pymysql.Error, OSError):
-                    failed += 1
-                    print(f"FAIL {run.__name__}\n{traceback.format_exc()}", flush=True)
+    parser = runner.arguments(__doc__)
+    parser.add_argument("--chromium", default=shutil.which("chromium") or "/usr/bin/chromium")
+    parser.add_argument("--shots", help="pictures of all views go here")
+    options = runner.prepared(parser)
+    node = KeptNode(options.binary, os.path.join(options.dir, "data"))
+    world.fill(node)
+    world.fill_keys(f"127.0.0.1:{node.redis}")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
+
+        def call(run):
+            console = Console(browser, node)
+            run(console)
+            console.end()
+
+        def end():
             if options.shots:
                 shots(browser, node, options.shots)
             browser.close()
-    finally:
-        node.stop()
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+            node.stop()
+
+        runner.run_tests(options.names, call, end)
 
 
 if __name__ == "__main__":

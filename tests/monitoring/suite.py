@@ -5,7 +5,6 @@ promtool, and by a Prometheus that watches them.
     suite.py --binary target/debug/latsdb --dir target/test-data/monitoring
 """
 
-import argparse
 import json
 import os
 import re
@@ -13,14 +12,15 @@ import shutil
 import subprocess
 import sys
 import time
-import traceback
 import urllib.error
 import urllib.parse
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../rest"))
+sys.path.insert(0, os.path.join(HERE, "../lib"))
+import runner
 from node import Node, free_port
+from runner import test, until
 
 OPERATIONS = os.path.join(HERE, "../../docs/operations")
 DASHBOARD = os.path.join(OPERATIONS, "grafana/latsdb.json")
@@ -31,12 +31,6 @@ DOCUMENT = os.path.join(OPERATIONS, "monitoring.md")
 WORDS = {"by", "on", "without", "unless", "or", "and", "offset", "ignoring", "group_left", "bool"}
 #: Labels that Prometheus puts to whatever it scrapes.
 OF_SCRAPES = {"job", "instance"}
-TESTS = []
-
-
-def test(run):
-    TESTS.append(run)
-    return run
 
 
 class Scrape:
@@ -63,6 +57,7 @@ class Cluster:
     """Two nodes that something has happened on, so that every metric has samples."""
 
     def __init__(self, binary, folder):
+        self.folder = folder
         peers = [free_port(), free_port()]
         more = lambda n: ["--node-id", str(n + 1), "--peer-addr", f"127.0.0.1:{peers[n]}"]
         self.nodes = [Node(binary, os.path.join(folder, "1"), *more(0))]
@@ -94,13 +89,6 @@ def failing_statement(port):
             cursor.execute("SELECT nothing")
         except pymysql.err.OperationalError as error:
             assert error.args[0] == 1054
-
-
-def until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 # --- what the files say ---
@@ -288,32 +276,9 @@ def prometheus_has_an_answer_for_every_panel(cluster):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
-    folder = os.path.abspath(options.dir)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    cluster = Cluster(options.binary, folder)
-    cluster.folder = folder
-    passed = failed = 0
-    for run in TESTS:
-        if options.names and run.__name__ not in options.names:
-            continue
-        begun = time.monotonic()
-        try:
-            run(cluster)
-            passed += 1
-            print(f"ok   {run.__name__} {time.monotonic() - begun:.1f} s", flush=True)
-        except Exception:
-            failed += 1
-            print(f"FAIL {run.__name__}", flush=True)
-            traceback.print_exc()
-    cluster.stop()
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    options = runner.prepared(runner.arguments(__doc__))
+    cluster = Cluster(options.binary, options.dir)
+    runner.run_tests(options.names, lambda run: run(cluster), cluster.stop)
 
 
 if __name__ == "__main__":

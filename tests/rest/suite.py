@@ -4,7 +4,6 @@
     suite.py --binary target/debug/latsdb --dir target/test-data/rest
 """
 
-import argparse
 import concurrent.futures
 import gzip
 import http.client
@@ -16,21 +15,17 @@ import ssl
 import sys
 import threading
 import time
-import traceback
 from decimal import Decimal
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../lib")]
 import documented
 import generated
+import runner
 from node import Node, read_all
+from runner import test, until
 
-TESTS = []
 ROWS = "/v1/tables/shop/items/rows"
-
-
-def test(run):
-    TESTS.append(run)
-    return run
 
 
 def problem(answer, status, name=None, code=None):
@@ -606,11 +601,8 @@ def slow_and_greedy_clients_disturb_nobody(node):
     assert grown < 200 << 20, grown
     for one in slow:
         one.close()
-    deadline = time.monotonic() + 20
     running = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND = 'HTTP'"
-    while node.sql(running)["rows"][0][0] > 1:
-        assert time.monotonic() < deadline, "their statements end with them"
-        time.sleep(0.1)
+    until(lambda: node.sql(running)["rows"][0][0] <= 1, "their statements end with them", 20)
 
 
 @test
@@ -656,9 +648,8 @@ def the_same_address_speaks_tls(node):
 def a_request_that_is_killed_is_answered(node):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         asleep = pool.submit(node.ask, "POST", "/v1/sql", {"sql": "SELECT SLEEP(20)"})
-        deadline = time.monotonic() + 10
-        while not (found := node.sql("SELECT ID FROM information_schema.PROCESSLIST WHERE COMMAND = 'HTTP' AND ID <> CONNECTION_ID()")["rows"]):
-            assert time.monotonic() < deadline
+        running = "SELECT ID FROM information_schema.PROCESSLIST WHERE COMMAND = 'HTTP' AND ID <> CONNECTION_ID()"
+        found = until(lambda: node.sql(running)["rows"], "it runs", 10)
         node.sql(f"KILL QUERY {found[0][0]}")
         answer = asleep.result()
         assert answer.status in (200, 503), answer.text
@@ -702,7 +693,7 @@ def the_description_is_that_of_the_routes(node):
 
 @test
 def a_generated_client_works(node):
-    generated.run(node, FOLDER)
+    generated.run(node, os.path.dirname(node.folder))
 
 
 @test
@@ -710,37 +701,20 @@ def the_documents_examples_are_so(node):
     documented.run(node)
 
 
+@test
+def nothing_has_panicked(node):
+    assert "latsdb_panics_total 0" in node.ask("GET", "/metrics").text.splitlines()
+
+
 def main():
-    global FOLDER
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
-    FOLDER = os.path.abspath(options.dir)
-    os.makedirs(FOLDER, exist_ok=True)
-    node = Node(options.binary, os.path.join(FOLDER, "data"))
-    passed = failed = 0
-    for run in TESTS:
-        if options.names and run.__name__ not in options.names:
-            continue
-        begun = time.monotonic()
-        try:
-            begin(node)
-            run(node)
-            passed += 1
-            print(f"ok   {run.__name__} {time.monotonic() - begun:.1f} s", flush=True)
-        except Exception:
-            failed += 1
-            print(f"FAIL {run.__name__}", flush=True)
-            traceback.print_exc()
-    panics = [line for line in node.ask("GET", "/metrics").text.splitlines() if line.startswith("latsdb_panics_total")]
-    if panics != ["latsdb_panics_total 0"]:
-        failed += 1
-        print("FAIL", panics)
-    node.stop()
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    options = runner.prepared(runner.arguments(__doc__))
+    node = Node(options.binary, os.path.join(options.dir, "data"))
+
+    def call(run):
+        begin(node)
+        run(node)
+
+    runner.run_tests(options.names, call, node.stop)
 
 
 if __name__ == "__main__":

@@ -4,27 +4,24 @@
     suite.py --binary target/debug/latsdb --dir target/test-data/feast
 """
 
-import argparse
 import asyncio
 import concurrent.futures
 import math
 import os
 import pickle
-import shutil
 import sys
-import time
-import traceback
 from datetime import datetime, timedelta, timezone
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = [os.path.join(HERE, "../src"), os.path.join(HERE, "../../python/src")]
-sys.path[:0] = [*SOURCES, os.path.join(HERE, "../../python/tests"), os.path.join(HERE, "../../../tests/rest"), HERE]
+sys.path[:0] = [*SOURCES, os.path.join(HERE, "../../python/tests"), os.path.join(HERE, "../../../tests/lib"), HERE]
 os.environ["FEAST_USAGE"] = "False"
 os.environ["PYTHONPATH"] = os.pathsep.join(SOURCES)
 
 import feast_latsdb.store
 import latsdb
 import pandas
+import runner
 from click.testing import CliRunner
 from feast import Entity, FeatureService, FeatureStore, FeatureView, Field, FileSource, PushSource, RequestSource, ValueType
 from feast.cli.cli import cli
@@ -34,14 +31,9 @@ from feast.protos.feast.types.Value_pb2 import Value
 from feast.types import Array, Bool, Bytes, Float32, Float64, Int32, Int64, String, UnixTimestamp
 from node import Node
 from proxy import Proxy
+from runner import test, until
 
-TESTS = []
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
-
-
-def test(run):
-    TESTS.append(run)
-    return run
 
 
 class Place:
@@ -93,13 +85,6 @@ def driver_view(place, ttl=timedelta(days=1), rows=None, **named):
 
 def write(place, view, rows):
     place.store.write_to_online_store(view, pandas.DataFrame(rows))
-
-
-def until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @test
@@ -404,35 +389,17 @@ def precomputed_vectors_are_kept(place):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
-    folder = os.path.abspath(options.dir)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    node = Node(options.binary, os.path.join(folder, "data"))
+    options = runner.prepared(runner.arguments(__doc__))
+    node = Node(options.binary, os.path.join(options.dir, "data"))
     address = f"http://127.0.0.1:{node.http}"
-    passed = failed = 0
-    with latsdb.Client(address) as client:
-        for run in TESTS:
-            if options.names and run.__name__ not in options.names:
-                continue
-            begun = time.monotonic()
-            try:
-                client.sql("DROP DATABASE IF EXISTS feast")
-                place = Place(os.path.join(folder, run.__name__), address, client)
-                run(place, node) if run.__code__.co_argcount == 2 else run(place)
-                passed += 1
-                print(f"ok   {run.__name__} {time.monotonic() - begun:.1f} s", flush=True)
-            except Exception:
-                failed += 1
-                print(f"FAIL {run.__name__}", flush=True)
-                traceback.print_exc()
-    node.stop()
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+
+    def call(run):
+        with latsdb.Client(address) as client:
+            client.sql("DROP DATABASE IF EXISTS feast")
+            place = Place(os.path.join(options.dir, run.__name__), address, client)
+            run(place, node) if run.__code__.co_argcount == 2 else run(place)
+
+    runner.run_tests(options.names, call, node.stop)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
     suite.py --binary target/debug/latsdb --dir target/test-data/python-client
 """
 
-import argparse
 import concurrent.futures
 import datetime
 import os
@@ -12,31 +11,26 @@ import ssl
 import sys
 import threading
 import time
-import traceback
 from decimal import Decimal
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "../src"), os.path.join(HERE, "../../../tests/rest")]
+sys.path[:0] = [HERE, os.path.join(HERE, "../src"), os.path.join(HERE, "../../../tests/lib")]
 import latsdb
+import runner
 from latsdb import Group, Read
 from node import Node, free_port
+from runner import test, until
 
 import examples
 import training
 from proxy import Proxy
 
-TESTS = []
 UTC = datetime.timezone.utc
 EVERYTHING = {
     "id": 7, "d": Decimal("12345678901234567890123456789012345678.25"), "b": True, "bits": 5, "span": datetime.timedelta(hours=-12, seconds=-1.5),
     "seen": datetime.datetime(2024, 1, 1, 0, 0, 0, 123456, tzinfo=UTC), "made": datetime.datetime(2024, 2, 29, 1, 2, 3, 4000), "kind": "x",
     "kinds": "p,q", "document": {"a": [1.5, "é", None]}, "data": b"\0\xff", "year": 2024, "f": 0.5, "g": 0.1, "large": 2**64 - 1, "day": datetime.date(2024, 2, 29),
     "name": 'ö"\\\n😀'}
-
-
-def test(run):
-    TESTS.append(run)
-    return run
 
 
 def raises(kind, act):
@@ -276,9 +270,7 @@ def transactions_commit_and_roll_back(node, client):
     raises(latsdb.TransactionGone, too_late)
     assert items.get(1)["stock"] == 6
     open_ones = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'HTTP transaction%'"
-    deadline = time.monotonic() + 10
-    while client.sql(open_ones).value():
-        assert time.monotonic() < deadline
+    until(lambda: not client.sql(open_ones).value(), "it is rolled back", 10)
 
 
 @test
@@ -522,35 +514,20 @@ def the_documents_examples_are_so(node, client):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
-    folder = os.path.join(os.path.abspath(options.dir), "data")
-    os.makedirs(options.dir, exist_ok=True)
-    node = Node(options.binary, folder)
-    node.folder = folder
-    passed = failed = 0
-    for run in TESTS:
-        if options.names and run.__name__ not in options.names:
-            continue
-        begun = time.monotonic()
-        try:
-            with latsdb.Client(address(node)) as client:
-                begin(client)
-                run(node, client)
-            passed += 1
-            print(f"ok   {run.__name__} {time.monotonic() - begun:.1f} s", flush=True)
-        except Exception:
-            failed += 1
-            print(f"FAIL {run.__name__}", flush=True)
-            traceback.print_exc()
-    threads = [one for one in threading.enumerate() if not one.daemon]
-    assert len(threads) == 1, threads
-    node.stop()
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    options = runner.prepared(runner.arguments(__doc__))
+    node = Node(options.binary, os.path.join(options.dir, "data"))
+
+    def call(run):
+        with latsdb.Client(address(node)) as client:
+            begin(client)
+            run(node, client)
+
+    def end():
+        threads = [one for one in threading.enumerate() if not one.daemon]
+        assert len(threads) == 1, threads
+        node.stop()
+
+    runner.run_tests(options.names, call, end)
 
 
 if __name__ == "__main__":

@@ -221,14 +221,9 @@ pub const SUITES: &[Suite] = &[
         server_flags: &[],
         time_limit: minutes(30),
         command: |context| {
-            let mut python = tools::python(context)?;
-            python
-                .arg(context.root.join("tests/availability/suite.py"))
-                .arg("--binary")
-                .arg(context.server_binary())
-                .arg("--dir")
-                .arg(context.target("test-data/availability"))
-                .args(["--prefix", "lats-t", "--subnet", "10.79.1", "--safety"]);
+            let python = tools::python(context)?;
+            let mut python = own_nodes(python, context, "availability", "tests/availability")?;
+            python.args(["--prefix", "lats-t", "--subnet", "10.79.1", "--safety"]);
             if !context.options.long {
                 python.arg("--quick");
             }
@@ -352,13 +347,8 @@ pub const SUITES: &[Suite] = &[
         server_flags: &[],
         time_limit: minutes(5),
         command: |context| {
-            let mut python = tools::python(context)?;
-            python
-                .arg(context.root.join("tests/failover/suite.py"))
-                .arg("--binary")
-                .arg(context.server_binary())
-                .arg("--dir")
-                .arg(context.target("test-data/failover"));
+            let python = tools::python(context)?;
+            let mut python = own_nodes(python, context, "failover", "tests/failover")?;
             tools::name_drivers(context, &mut python)?;
             Ok(python)
         },
@@ -424,7 +414,7 @@ pub const SUITES: &[Suite] = &[
         with_server: false,
         server_flags: &[],
         time_limit: minutes(10),
-        command: |context| with_node(tools::python(context)?, context, "tests/rest/suite.py", "rest"),
+        command: |context| own_nodes(tools::python(context)?, context, "rest", "tests/rest"),
     },
     Suite {
         name: "python-client",
@@ -434,12 +424,8 @@ pub const SUITES: &[Suite] = &[
         server_flags: &[],
         time_limit: minutes(5),
         command: |context| {
-            with_node(
-                tools::python(context)?,
-                context,
-                "clients/python/tests/suite.py",
-                "python-client",
-            )
+            let python = tools::python(context)?;
+            own_nodes(python, context, "python-client", "clients/python/tests")
         },
     },
     Suite {
@@ -450,12 +436,8 @@ pub const SUITES: &[Suite] = &[
         server_flags: &[],
         time_limit: minutes(5),
         command: |context| {
-            with_node(
-                tools::python_of_feast(context)?,
-                context,
-                "clients/feast/tests/suite.py",
-                "feast",
-            )
+            let python = tools::python_of_feast(context)?;
+            own_nodes(python, context, "feast", "clients/feast/tests")
         },
     },
     Suite {
@@ -466,12 +448,8 @@ pub const SUITES: &[Suite] = &[
         server_flags: &[],
         time_limit: minutes(5),
         command: |context| {
-            with_node(
-                tools::python(context)?,
-                context,
-                "tests/monitoring/suite.py",
-                "monitoring",
-            )
+            let python = tools::python(context)?;
+            own_nodes(python, context, "monitoring", "tests/monitoring")
         },
     },
     Suite {
@@ -482,14 +460,8 @@ pub const SUITES: &[Suite] = &[
         server_flags: &[],
         time_limit: minutes(10),
         command: |context| {
-            let mut python = tools::python(context)?;
-            python
-                .arg(context.root.join("tests/console/suite.py"))
-                .arg("--binary")
-                .arg(context.server_binary())
-                .arg("--dir")
-                .arg(context.target("test-data/console"));
-            Ok(python)
+            let python = tools::python(context)?;
+            own_nodes(python, context, "console", "tests/console")
         },
     },
     Suite {
@@ -695,9 +667,9 @@ fn python_suite(context: &Context, file: &str) -> Result<Command> {
 }
 
 /// A suite that starts nodes of its own.
-fn with_node(mut python: Command, context: &Context, file: &str, name: &str) -> Result<Command> {
+fn own_nodes(mut python: Command, context: &Context, name: &str, folder: &str) -> Result<Command> {
     python
-        .arg(context.root.join(file))
+        .arg(context.root.join(folder).join("suite.py"))
         .arg("--binary")
         .arg(context.server_binary())
         .arg("--dir")

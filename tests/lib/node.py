@@ -21,6 +21,7 @@ class Node:
 
     def __init__(self, binary, folder, *flags):
         shutil.rmtree(folder, ignore_errors=True)
+        self.folder = folder
         self.mysql, self.http = free_port(), free_port()
         self.command = [binary, "serve", "--data-dir", folder, "--mysql-addr", f"127.0.0.1:{self.mysql}", "--http-addr", f"127.0.0.1:{self.http}",
                         "--memory-limit", "1GiB", *flags]
