@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "../lib")]
 import documented
 import generated
+import over_http2  # noqa: F401: its tests come first
 import runner
 from node import Node, read_all
 from runner import test, until

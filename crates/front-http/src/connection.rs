@@ -1,7 +1,8 @@
 //! The life of one connection: request after request.
 //!
 //! ```text
-//!   accepted ─▶ TLS, where its first byte says so ─▶ wait for a request ─▶ run what has come, on a fiber ─▶ send the answers ─┐
+//!   accepted ─▶ TLS, where its first byte says so ─▶ HTTP/2, where the client says so ([`http2`])
+//!                                                 └▶ wait for a request ─▶ run what has come, on a fiber ─▶ send the answers ─┐
 //!                                                          ▲──────────────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -28,6 +29,7 @@ use sql_api::host::Interrupt;
 use types::{ErrorKind, SqlError};
 
 use crate::console;
+use crate::http2;
 use crate::identity::{Identified, Known, bearer};
 use crate::node::Admission;
 use crate::outlet::{SocketOutlet, WRITE_TIMEOUT};
@@ -113,6 +115,10 @@ pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) 
     if begin_tls(&socket, &shared).await.is_err() {
         return;
     }
+    if socket.is_for(http2::PROTOCOL) {
+        // Boxed, as most connections are of HTTP/1.1, and an idle one should be small.
+        return Box::pin(http2::serve(socket, Input::default(), shared, handle)).await;
+    }
     let mut connection = Box::new(Connection {
         known: Known::default(),
         shared,
@@ -126,8 +132,19 @@ pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) 
         has_begun: Cell::new(false),
         long_turns: LongTurns::default(),
     });
+    let mut is_first = true;
     loop {
         if let Err(end) = connection.wait_for_request().await {
+            if is_first && connection.input.pending().starts_with(http2::PREFACE) {
+                let Connection {
+                    socket,
+                    input,
+                    shared,
+                    handle,
+                    ..
+                } = *connection;
+                return Box::pin(http2::serve(socket, input, shared, handle)).await;
+            }
             connection.say_why(end);
             let patience = match connection.output.is_empty() {
                 true => Duration::ZERO,
@@ -135,6 +152,7 @@ pub async fn serve(stream: Transport, shared: Arc<Shared>, handle: Arc<Handle>) 
             };
             return connection.close(patience).await;
         }
+        is_first = false;
         if connection.long_turns.are_recent(Instant::now) {
             connection.stand_in_queue().await;
         }

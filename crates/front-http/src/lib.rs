@@ -12,7 +12,7 @@
 //!
 //! In reading order:
 //!
-//! 1. [`server`]: who connects; [`connection`]: request after request, on the node's event loops; [`outlet`], [`compression`]: answers; [`console`]: files for a browser;
+//! 1. [`server`]: who connects; [`connection`]: request after request, on the node's event loops; [`http2`]: many at once; [`outlet`], [`compression`]: answers; [`console`]: files for a browser;
 //! 2. [`identity`]: who asks for tables; [`visitor`]: who asks for the node's own pages;
 //! 3. [`pages`]: these; [`node`]: what they ask of the node; [`metrics`], [`history`].
 //!
@@ -22,6 +22,7 @@ mod compression;
 mod connection;
 mod console;
 mod history;
+mod http2;
 mod identity;
 mod metrics;
 mod node;

@@ -9,11 +9,13 @@ use rest::{Jobs, Rest};
 use sql_api::host::Host;
 
 use crate::connection;
+use crate::http2;
 use crate::node::Node;
 
 /// What all connections share.
 pub struct Shared {
     pub node: Arc<dyn Node>,
+    pub loops: Loops,
     pub doors: Arc<Doors>,
 }
 
@@ -31,7 +33,8 @@ pub struct Open {
 
 impl Doors {
     /// From here on, clients get at the tables.
-    pub fn open(&self, open: Open) {
+    pub fn open(&self, mut open: Open) {
+        open.tls = open.tls.for_protocols(&[http2::PROTOCOL, b"http/1.1"]);
         let _ = self.open.set(open);
     }
 
@@ -48,8 +51,8 @@ pub struct Server {
 impl Server {
     /// Serves on `loops` who connects to a socket that listens already.
     pub fn start(listener: TcpListener, loops: Loops, node: Arc<dyn Node>, doors: Arc<Doors>) -> io::Result<Server> {
-        let shared = Arc::new(Shared { node, doors });
-        let welcome = move |stream, peer| welcome(stream, peer, &shared, &loops);
+        let shared = Arc::new(Shared { node, loops, doors });
+        let welcome = move |stream, peer| welcome(stream, peer, &shared);
         let acceptor = Acceptor::on("http-accept", listener, welcome)?;
         Ok(Server { acceptor })
     }
@@ -64,7 +67,8 @@ impl Server {
     }
 }
 
-fn welcome(stream: Accepted, peer: Peer, shared: &Arc<Shared>, loops: &Loops) {
+fn welcome(stream: Accepted, peer: Peer, shared: &Arc<Shared>) {
+    let loops = &shared.loops;
     // Where all places for those who have not logged in are taken, it is closed.
     let Some(handle) = loops.registry().enter_visitor(peer) else {
         return;

@@ -9,7 +9,7 @@
 //!
 //! 1. [`loops`]: the threads; [`acceptor`]: the listening sockets; [`job`]: work without a client.
 //! 2. [`registry`]: all connections, the process list, KILL; [`places`]: is there room; [`peer`]: which user of this machine.
-//! 3. [`socket`], [`transport`], [`stream`], [`input`], [`output`], [`pool`]: bytes in and out; [`deadline`], [`clock`];
+//! 3. [`socket`], [`transport`], [`inside`], [`stream`], [`raw`], [`input`], [`output`], [`pool`]: bytes in and out; [`deadline`], [`clock`];
 //!    [`tls`], [`certificate`].
 //! 4. [`host`]: how synchronous code waits on its `fiber`; [`schedule`]: whose turn it is; [`turns`]: who takes too long.
 //! 5. [`logins`] with [`passwords`], [`throttle`] and [`hashing`]: is it him, and how often may it be asked.
@@ -23,6 +23,7 @@ mod deadline;
 mod hashing;
 mod host;
 mod input;
+pub mod inside;
 mod job;
 pub mod logins;
 pub mod loops;
@@ -31,6 +32,7 @@ pub mod passwords;
 mod peer;
 mod places;
 pub mod pool;
+mod raw;
 mod registry;
 pub mod schedule;
 pub mod socket;
@@ -48,6 +50,7 @@ pub use logins::Logins;
 pub use loops::{EventLoops, Load, Loops};
 pub use output::{Outgoing, Output};
 pub use peer::{Channel, Peer};
+pub use raw::RawStream;
 pub use registry::{Handle, NODE_ID_MAX, Registry, Statistics};
 pub use socket::Socket;
 pub use tls::Tls;

@@ -126,6 +126,8 @@ pub struct Handle {
     draining: Arc<AtomicBool>,
     /// It asks for pages of the node's own, and is nobody's session: neither counted nor listed.
     is_visitor: AtomicBool,
+    /// What sessions are asked and answer goes through it.
+    carries_exchanges: AtomicBool,
     /// What the session holds of the node's memory.
     pub(crate) account: Arc<Account>,
 }
@@ -259,6 +261,14 @@ impl Registry {
         }
     }
 
+    /// A visitor becomes a connection of the user of `session`, which depends on it, and whose place is good for both.
+    pub fn carries(&self, handle: &Handle, session: &Handle) {
+        self.places.lock().release(&mut handle.place.lock());
+        let user = session.identity.lock().user.clone();
+        handle.identity.lock().user = user;
+        self.is_no_visitor(handle);
+    }
+
     pub(crate) fn leave(&self, handle: &Handle) {
         self.connections.lock().remove(&handle.id);
         self.places.lock().release(&mut handle.place.lock());
@@ -310,9 +320,12 @@ impl Registry {
             .for_each(|handle| handle.interrupt(interrupt::SHUTDOWN));
     }
 
-    /// Whether anybody is connected who is not a visitor.
+    /// Whether anybody is connected who is not a visitor, or what sessions are asked goes through.
     pub(crate) fn has_sessions(&self) -> bool {
-        self.connections.lock().values().any(|handle| !handle.is_visitor())
+        let connections = self.connections.lock();
+        connections
+            .values()
+            .any(|handle| !handle.is_visitor() || handle.carries_exchanges.load(Relaxed))
     }
 
     #[cfg(test)]
@@ -414,6 +427,7 @@ impl Handle {
             waker: Mutex::default(),
             draining,
             is_visitor: AtomicBool::new(false),
+            carries_exchanges: AtomicBool::new(false),
             account: Arc::default(),
         }
     }
@@ -483,7 +497,12 @@ impl Handle {
         self.since_ms.store(CoarseInstant::now().as_millis(), Relaxed);
     }
 
-    fn is_visitor(&self) -> bool {
+    /// A node that stops waits for it, as it does for sessions.
+    pub fn carries_exchanges(&self, carries: bool) {
+        self.carries_exchanges.store(carries, Relaxed);
+    }
+
+    pub fn is_visitor(&self) -> bool {
         self.is_visitor.load(Relaxed)
     }
 

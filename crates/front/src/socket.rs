@@ -13,12 +13,13 @@ use governor::unread::{Cut, Unread};
 use sql_api::host::Interrupt;
 use sql_api::login::Certificate;
 use sql_api::session::Encryption;
-use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
 use crate::certificate;
 use crate::clock::CoarseInstant;
 use crate::deadline::Deadline;
 use crate::input::Input;
+use crate::inside::Outer;
 use crate::output::Outgoing;
 use crate::peer::{Channel, Peer};
 use crate::pool;
@@ -350,7 +351,7 @@ impl Socket {
     pub fn channel(&self) -> Channel {
         match self.peer() {
             Peer::Unix { .. } | Peer::Inside => Channel::Private,
-            Peer::Tcp { .. } if self.stream.borrow().tls().is_some() => Channel::Private,
+            Peer::Tcp { .. } if self.encryption().is_some() => Channel::Private,
             peer if peer.host().is_local() => Channel::Loopback,
             Peer::Tcp { .. } => Channel::Open,
         }
@@ -358,14 +359,55 @@ impl Socket {
 
     /// How the bytes travel; none where they do as they are.
     pub fn encryption(&self) -> Option<Encryption> {
-        self.stream.borrow().tls().map(tls::encryption_of)
+        let stream = self.stream.borrow();
+        match stream.transport() {
+            Some(Transport::Inside(inside)) => inside.outer().encryption.clone(),
+            _ => stream.tls().map(tls::encryption_of),
+        }
     }
 
     /// The names in the certificate that the client has shown, if it has.
     pub fn certificate(&self) -> Option<Certificate> {
         let stream = self.stream.borrow();
+        if let Some(Transport::Inside(inside)) = stream.transport() {
+            return inside.outer().certificate.clone();
+        }
         let shown = stream.tls()?.peer_certificates()?;
         certificate::names(shown.first()?)
+    }
+
+    /// What a connection inside this one is told of it.
+    pub fn outer(&self) -> Outer {
+        Outer {
+            encryption: self.encryption(),
+            certificate: self.certificate(),
+        }
+    }
+
+    /// Whether the client has asked, while encryption began, for this protocol (RFC 7301).
+    pub fn is_for(&self, protocol: &[u8]) -> bool {
+        let stream = self.stream.borrow();
+        stream.tls().is_some_and(|tls| tls.alpn_protocol() == Some(protocol))
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub(crate) fn poll_read_raw(&self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream.borrow_mut()).poll_read(context, buffer)
+    }
+
+    pub(crate) fn poll_write_raw(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.stream.borrow_mut()).poll_write(context, bytes)
+    }
+
+    pub(crate) fn poll_flush_raw(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream.borrow_mut()).poll_flush(context)
+    }
+
+    pub(crate) fn poll_shutdown_raw(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream.borrow_mut()).poll_shutdown(context)
     }
 
     /// Bytes that are sent before others have their turn.
@@ -417,15 +459,7 @@ impl Socket {
 
     /// Whether the client has closed its side, seen behind commands that it has sent and nobody has read yet.
     pub fn is_gone(&self) -> bool {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let stream = self.stream.borrow();
-        let Some(stream) = stream.transport() else {
-            return true;
-        };
-        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
-        let mut polled = [PollFd::new(stream, PollFlags::RDHUP)];
-        // An interrupted or failed look tells nothing; there will be another one.
-        poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(gone)
+        self.stream.borrow().transport().is_none_or(Transport::is_gone)
     }
 
     /// Ends the conversation so that the client can read what was sent last: closes our side, then takes and drops what

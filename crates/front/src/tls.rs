@@ -62,6 +62,17 @@ impl Tls {
         })
     }
 
+    /// The same for a front whose clients name the protocol that they want: the first of these that a client knows is spoken. Who names none is
+    /// served, too.
+    pub fn for_protocols(&self, protocols: &[&[u8]]) -> Tls {
+        let mut config = ServerConfig::clone(self.acceptor.config());
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        Tls {
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+            secret: self.secret,
+        }
+    }
+
     /// A number that only who has the key can know, the same after a restart.
     pub fn secret(&self) -> [u8; 32] {
         self.secret

@@ -1,17 +1,21 @@
-//! A client's socket, TCP or Unix, as one type: what is above them does not care which it is.
+//! A client's socket, TCP or Unix, or a way inside the process, as one type: what is above them does not care which it is.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
+use crate::inside::Inside;
+
 pub enum Transport {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Inside(Box<Inside>),
 }
 
 /// An accepted socket, before the event loop that will serve it knows it.
@@ -56,18 +60,27 @@ impl Transport {
                     peeked => break Poll::Ready(peeked),
                 }
             },
+            Transport::Inside(inside) => return inside.poll_peek(context),
         };
         seen.map_ok(|len| (len > 0).then_some(byte[0]))
     }
-}
 
-impl AsFd for Transport {
-    fn as_fd(&self) -> BorrowedFd<'_> {
+    /// Whether the client has closed its side, seen behind what it has sent and nobody has read yet.
+    pub fn is_gone(&self) -> bool {
         match self {
-            Transport::Tcp(stream) => stream.as_fd(),
-            Transport::Unix(stream) => stream.as_fd(),
+            Transport::Tcp(stream) => has_hung_up(stream),
+            Transport::Unix(stream) => has_hung_up(stream),
+            Transport::Inside(inside) => inside.is_gone(),
         }
     }
+}
+
+/// Whether the other end has closed its side, seen behind bytes that nobody has read yet.
+fn has_hung_up(socket: impl AsFd) -> bool {
+    let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    let mut polled = [PollFd::new(&socket, PollFlags::RDHUP)];
+    // An interrupted or failed look tells nothing; there will be another one.
+    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(gone)
 }
 
 impl AsyncRead for Transport {
@@ -75,6 +88,7 @@ impl AsyncRead for Transport {
         match self.get_mut() {
             Transport::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
             Transport::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
+            Transport::Inside(inside) => Pin::new(&mut **inside).poll_read(cx, buf),
         }
     }
 }
@@ -84,6 +98,7 @@ impl AsyncWrite for Transport {
         match self.get_mut() {
             Transport::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
             Transport::Unix(stream) => Pin::new(stream).poll_write(cx, buf),
+            Transport::Inside(inside) => Pin::new(&mut **inside).poll_write(cx, buf),
         }
     }
 
@@ -91,6 +106,7 @@ impl AsyncWrite for Transport {
         match self.get_mut() {
             Transport::Tcp(stream) => Pin::new(stream).poll_flush(cx),
             Transport::Unix(stream) => Pin::new(stream).poll_flush(cx),
+            Transport::Inside(inside) => Pin::new(&mut **inside).poll_flush(cx),
         }
     }
 
@@ -98,6 +114,7 @@ impl AsyncWrite for Transport {
         match self.get_mut() {
             Transport::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
             Transport::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+            Transport::Inside(inside) => Pin::new(&mut **inside).poll_shutdown(cx),
         }
     }
 }

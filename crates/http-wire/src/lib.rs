@@ -10,8 +10,9 @@
 //!
 //! * [`request`]: the head of a request; [`chunked`]: a body that comes in chunks;
 //! * [`target`]: paths and queries; [`field`]: values of headers; [`base64`];
-//! * [`response`]: what goes back.
+//! * [`response`]: what goes back; [`answer`]: reads it.
 
+pub mod answer;
 pub mod base64;
 pub mod chunked;
 pub mod field;
@@ -19,5 +20,6 @@ pub mod request;
 pub mod response;
 pub mod target;
 
+pub use answer::{AnswerHead, BodyReader};
 pub use request::{Body, Head, Headers, Improper, Scan, Version};
 pub use response::{ContentLength, Framing, ResponseHead};

@@ -55,7 +55,7 @@ impl Improper {
             Improper::TargetTooLong => "the target is longer than 8 KiB",
             Improper::HeadTooLarge => "the head is longer than 16 KiB, or has more than 100 headers",
             Improper::Coding => "of the transfer codings, only chunked is understood",
-            Improper::Version => "HTTP/1.1 and HTTP/1.0 are spoken",
+            Improper::Version => "HTTP/2, HTTP/1.1 and HTTP/1.0 are spoken",
         }
     }
 }
@@ -284,7 +284,7 @@ fn incomplete(bytes: &[u8]) -> Result<Scan<()>, Improper> {
 }
 
 /// The end of the line that begins at `at`.
-fn next_line(bytes: &[u8], at: usize) -> Result<Option<usize>, Improper> {
+pub(crate) fn next_line(bytes: &[u8], at: usize) -> Result<Option<usize>, Improper> {
     let Some(found) = memchr::memchr(b'\n', &bytes[at..]) else {
         return Ok(None);
     };
@@ -294,7 +294,7 @@ fn next_line(bytes: &[u8], at: usize) -> Result<Option<usize>, Improper> {
     }
 }
 
-fn header(bytes: &[u8], line: Range<usize>) -> Result<(Range<usize>, Range<usize>), Improper> {
+pub(crate) fn header(bytes: &[u8], line: Range<usize>) -> Result<(Range<usize>, Range<usize>), Improper> {
     let text = &bytes[line.clone()];
     let colon = memchr::memchr(b':', text).ok_or(Improper::Malformed("a header without a colon"))?;
     // Also a line that goes on the one before: it begins with white space.

@@ -18,13 +18,15 @@ pub fn start(level: Level, format: LogFormat) {
     } else {
         LevelFilter::WARN
     };
-    let consensus = match level {
+    // Of the consensus, warnings are everyday life; of HTTP/2, they are for what any client may do.
+    let quiet = match level {
         Level::TRACE => LevelFilter::TRACE,
         Level::DEBUG => LevelFilter::WARN,
         _ => LevelFilter::ERROR,
     };
     let filter = Targets::new().with_default(level).with_targets([
-        ("openraft", consensus),
+        ("openraft", quiet),
+        ("h2", quiet),
         ("hyper", libraries),
         ("mio", libraries),
     ]);
