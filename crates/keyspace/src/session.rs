@@ -36,7 +36,7 @@ use crate::failure::{Failure, InVain, Outcome, Wanted, beginning, c_string, wron
 use crate::head::Kind;
 use crate::hub::Place;
 use crate::keyspace::Keyspace;
-use crate::work::{Event, KEYS_AHEAD, Work};
+use crate::work::{Event, Work};
 
 use multi::{Queue, Watch};
 use pubsub::{Message, Subscriptions};
@@ -362,13 +362,11 @@ impl Session {
         }
         let mut work = Work::begin(&keyspace, self.durability, host);
         work.catch_up()?;
-        let keys: Vec<&[u8]> = group
+        let keys = group
             .iter()
             .zip(requests)
-            .flat_map(|((command, _), args)| command.keys_in(args))
-            .take(KEYS_AHEAD)
-            .collect();
-        work.fetch_ahead(&db, &keys);
+            .flat_map(|((command, _), args)| command.keys_in(args));
+        db.fetch_ahead(keys);
         for ((_, run), args) in group.iter().zip(requests) {
             governor::tick()?;
             let mut call = Call {

@@ -41,6 +41,8 @@ pub const KEY_MAX: usize = 3000;
 /// The longest member that is its own index key.
 pub const MEMBER_MAX: usize = 2000;
 const DIGEST_LEN: usize = 32;
+/// Keys whose rows are loaded from memory together. What they touch stays in the core's second cache until it is their turn.
+const KEYS_AHEAD: usize = 128;
 
 /// One of the tables of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,6 +268,27 @@ impl Db {
     pub fn write_row_key(&self, key: &[u8], out: &mut Vec<u8>) {
         out.clear();
         key_of(self.table(Part::Keys), [ValueRef::Bytes(key)], out);
+    }
+
+    /// Keys one after the other. The rows of some at a time are loaded before.
+    pub fn ahead<'k>(&'k self, keys: &'k [&'k [u8]]) -> impl Iterator<Item = &'k [u8]> {
+        keys.chunks(KEYS_AHEAD).flat_map(|keys| {
+            self.fetch_ahead(keys.iter().copied());
+            keys.iter().copied()
+        })
+    }
+
+    /// Has the processor load the rows of the first of some keys, before they are looked at one by one.
+    pub fn fetch_ahead<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
+        let encoded: Vec<Vec<u8>> = keys
+            .into_iter()
+            .take(KEYS_AHEAD)
+            .map(|key| self.row_key(key))
+            .collect();
+        if encoded.len() > 1 {
+            let encoded: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).collect();
+            self.table(Part::Keys).rows.fetch_ahead(&encoded);
+        }
     }
 
     pub fn table(&self, part: Part) -> &Arc<Table> {

@@ -55,9 +55,6 @@ pub enum Class {
     New,
 }
 
-/// Keys whose rows are loaded from memory together. What they touch stays in the core's second cache until it is their turn.
-pub const KEYS_AHEAD: usize = 128;
-
 /// A transaction on keys.
 pub struct Work<'w> {
     pub keyspace: &'w Arc<Keyspace>,
@@ -193,28 +190,16 @@ impl<'w> Work<'w> {
             let encoded: Vec<Vec<u8>> = keys.iter().map(|key| db.row_key(key)).collect();
             runtime.lock_ahead(table, encoded.iter().map(Vec::as_slice), LockMode::Exclusive)?;
         }
-        for keys in keys.chunks(KEYS_AHEAD) {
-            self.fetch_ahead(db, keys);
-            for key in keys {
-                check_key(key)?;
-                #[cfg(debug_assertions)]
-                self.locked_keys.borrow_mut().insert((db.number, Some(key.to_vec())));
-                let mut bytes = self.key.borrow_mut();
-                db.write_row_key(key, &mut bytes);
-                let locked = runtime.with_locks(|transaction| transaction.lock_for_write(&table.rows, &bytes));
-                locked?;
-            }
+        for key in db.ahead(&keys) {
+            check_key(key)?;
+            #[cfg(debug_assertions)]
+            self.locked_keys.borrow_mut().insert((db.number, Some(key.to_vec())));
+            let mut bytes = self.key.borrow_mut();
+            db.write_row_key(key, &mut bytes);
+            let locked = runtime.with_locks(|transaction| transaction.lock_for_write(&table.rows, &bytes));
+            locked?;
         }
         Ok(())
-    }
-
-    /// Has the processor load the rows of several keys, up to [`KEYS_AHEAD`], before they are looked at one by one.
-    pub fn fetch_ahead(&self, db: &Db, keys: &[&[u8]]) {
-        if keys.len() > 1 {
-            let encoded: Vec<Vec<u8>> = keys.iter().map(|key| db.row_key(key)).collect();
-            let encoded: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).collect();
-            db.table(Part::Keys).rows.fetch_ahead(&encoded);
-        }
     }
 
     /// Locks keys of several databases, in the order of their numbers.

@@ -97,11 +97,12 @@ pub fn del(call: &mut Call) -> Outcome {
 }
 
 pub fn exists(call: &mut Call) -> Outcome {
-    let found = call.args[1..]
-        .iter()
-        .filter(|key| call.work.kind(&call.db, key).is_some());
-    let found = found.count();
-    call.reply.integer(found as i64);
+    let mut found = 0;
+    for key in call.db.ahead(&call.args[1..]) {
+        governor::tick()?;
+        found += i64::from(call.work.kind(&call.db, key).is_some());
+    }
+    call.reply.integer(found);
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use redis_wire::number::{parse_i64, parse_wide};
 use crate::call::{Call, is_word};
 use crate::expiry::{self, Unit};
 use crate::failure::{Failure, Outcome, not_integer, syntax};
-use crate::head::{HeadRef, Kind};
-use crate::work::{Class, KEYS_AHEAD};
+use crate::head::HeadRef;
+use crate::work::Class;
 
 /// The longest string (`proto-max-bulk-len`).
 pub const STRING_MAX: usize = 512 << 20;
@@ -202,16 +202,15 @@ pub fn getex(call: &mut Call) -> Outcome {
 }
 
 pub fn mget(call: &mut Call) -> Outcome {
+    let db = call.db.clone();
     call.reply.array(call.args.len() - 1);
-    for (at, &key) in call.args[1..].iter().enumerate() {
+    for key in db.ahead(&call.args[1..]) {
         governor::tick()?;
-        if at % KEYS_AHEAD == 0 {
-            let next = call.args[1 + at..].iter().take(KEYS_AHEAD);
-            call.work.fetch_ahead(&call.db, &next.copied().collect::<Vec<_>>());
-        }
-        let is_string = call.work.kind(&call.db, key) == Some(Kind::String);
-        if !is_string || call.reply_part(key, |len| 0..len)?.is_none() {
-            call.reply.null();
+        match call.reply_part(key, |len| 0..len) {
+            Ok(Some(())) => {}
+            Ok(None) => call.reply.null(),
+            Err(failure) if failure.is_wrong_type() => call.reply.null(),
+            Err(failure) => return Err(failure),
         }
     }
     Ok(())
