@@ -280,11 +280,7 @@ impl Db {
 
     /// Has the processor load the rows of the first of some keys, before they are looked at one by one.
     pub fn fetch_ahead<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
-        let encoded: Vec<Vec<u8>> = keys
-            .into_iter()
-            .take(KEYS_AHEAD)
-            .map(|key| self.row_key(key))
-            .collect();
+        let encoded: Vec<Vec<u8>> = keys.into_iter().take(KEYS_AHEAD).map(|key| self.row_key(key)).collect();
         if encoded.len() > 1 {
             let encoded: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).collect();
             self.table(Part::Keys).rows.fetch_ahead(&encoded);

@@ -5,8 +5,10 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use common::{Client, Database};
+use governor::{Governor, Interrupt, Runner};
 use proptest::prelude::*;
 use sql::result::BufferedRows;
 use sql::session::{Session as SqlSession, SessionOptions};
@@ -39,6 +41,7 @@ enum Step {
     Field(usize, i64),
     Rename(usize),
     Copy(usize),
+    Combine(usize, usize),
     Expire,
     Delete,
 }
@@ -58,6 +61,7 @@ fn step() -> impl Strategy<Value = Step> {
         (place(), 0..1i64 << 30).prop_map(|(at, number)| Step::Field(at * 8 + at % 8, number)),
         (0..3usize).prop_map(Step::Rename),
         (0..3usize).prop_map(Step::Copy),
+        (0..4usize, 0..3usize).prop_map(|(operation, to)| Step::Combine(operation, to)),
         Just(Step::Expire),
         Just(Step::Delete),
     ]
@@ -82,6 +86,15 @@ fn put_bits(value: &mut Vec<u8>, at: usize, bits: u32, number: i64) {
         }
     }
 }
+
+type Combine = fn(u8, u8) -> u8;
+
+const OPERATIONS: [(&str, Combine); 4] = [
+    ("AND", |a, b| a & b),
+    ("OR", |a, b| a | b),
+    ("XOR", |a, b| a ^ b),
+    ("NOT", |a, _| !a),
+];
 
 struct Run {
     client: Client,
@@ -142,6 +155,29 @@ impl Run {
                     self.model.insert(to, value);
                 }
             }
+            Step::Combine(operation, to) => {
+                let (to, other) = (format!("k{to}"), "k1");
+                let (name_of_it, combine) = OPERATIONS[operation];
+                let mut value = self.model.get(key).cloned().unwrap_or_default();
+                let mut words: Vec<&[u8]> = vec![b"BITOP", name_of_it.as_bytes(), to.as_bytes(), name];
+                if name_of_it == "NOT" {
+                    value.iter_mut().for_each(|byte| *byte = !*byte);
+                } else {
+                    words.push(other.as_bytes());
+                    let other = self.model.get(other).cloned().unwrap_or_default();
+                    value.resize(value.len().max(other.len()), 0);
+                    let others = other.iter().chain(std::iter::repeat(&0));
+                    value
+                        .iter_mut()
+                        .zip(others)
+                        .for_each(|(byte, other)| *byte = combine(*byte, *other));
+                }
+                assert_eq!(self.ask(&words), format!(":{}", value.len()));
+                match value.is_empty() {
+                    true => self.model.remove(&to),
+                    false => self.model.insert(to, value),
+                };
+            }
             Step::Expire => {
                 self.ask(&[b"EXPIRE", name, b"1000"]);
                 self.ask(&[b"PERSIST", name]);
@@ -166,6 +202,29 @@ impl Run {
             ]);
             let end = value.len().min(to + 1);
             assert!(part.bytes() == &value[from..end], "a part of {key} is another one");
+            self.check_bits(&key, &value);
+        }
+    }
+
+    fn check_bits(&mut self, key: &str, value: &[u8]) {
+        let bit = |at: usize| value[at / 8] >> (7 - at % 8) & 1;
+        let len = 8 * value.len();
+        let (from, to) = (len / 5, len * 3 / 4);
+        let end = len.min(to + 1);
+        let (ones, within) = (
+            (0..len).filter(|&at| bit(at) == 1).count(),
+            (from..end).filter(|&at| bit(at) == 1).count(),
+        );
+        let client = &mut self.client;
+        assert_eq!(client.run(&format!("BITCOUNT {key}")), format!(":{ones}"));
+        assert_eq!(
+            client.run(&format!("BITCOUNT {key} {from} {to} BIT")),
+            format!(":{within}")
+        );
+        for wanted in [0, 1] {
+            let first = (from..end).find(|&at| bit(at) == wanted).map_or(-1, |at| at as i64);
+            let found = client.run(&format!("BITPOS {key} {wanted} {from} {to} BIT"));
+            assert_eq!(found, format!(":{first}"), "the first {wanted} of {key} from {from} on");
         }
     }
 }
@@ -202,6 +261,51 @@ fn a_bit_far_out_costs_one_piece() {
     assert_eq!(pieces(&database), ["1"]);
     assert_eq!(client.run("DEL k"), ":1");
     assert_eq!(pieces(&database), ["0"]);
+}
+
+/// Whoever runs commands whose memory is limited.
+struct Nobody;
+
+impl Runner for Nobody {
+    fn yield_now(&self) {}
+
+    fn interrupted(&self) -> Option<Interrupt> {
+        None
+    }
+}
+
+#[test]
+fn bits_of_a_long_string_are_looked_at_piece_by_piece() {
+    let database = Database::open();
+    let mut client = database.client();
+    client.run("SETBIT k 1200000000 1");
+    client.run("SETBIT other 1200000001 1");
+    client.run("SETBIT other 7 1");
+    // A command may hold less than the value has.
+    let governor = Governor::new(&Nobody).with_account(Arc::default());
+    governor.run(|| {
+        for (command, reply) in [
+            ("BITCOUNT k", ":1"),
+            ("BITCOUNT k 0 -2", ":0"),
+            ("BITCOUNT k 1200000000 1200000000 BIT", ":1"),
+            ("BITPOS k 1", ":1200000000"),
+            ("BITPOS k 1 0 -2", ":-1"),
+            ("BITPOS k 0", ":0"),
+            ("BITOP OR both k other", ":150000001"),
+            ("BITCOUNT both", ":3"),
+            ("INCR k", "-ERR value is not an integer or out of range"),
+            ("INCRBYFLOAT k 1", "-ERR value is not a valid float"),
+            ("PFCOUNT k", "-WRONGTYPE Key is not a valid HyperLogLog string value."),
+            (
+                "LCS k other",
+                "-ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len",
+            ),
+        ] {
+            assert_eq!(client.run(command), reply, "{command}");
+        }
+    });
+    // What is zero throughout is not kept.
+    assert_eq!(pieces(&database), ["5"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Bits of strings: SETBIT, GETBIT, BITCOUNT, BITPOS, BITOP. Bit 0 is the highest one of the first byte.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use redis_wire::number::parse_i64;
 
@@ -8,9 +8,6 @@ use crate::call::{Call, is_word};
 use crate::failure::{Failure, Outcome, syntax};
 use crate::types::string::STRING_MAX;
 use crate::work::Class;
-
-/// Bytes that are looked at between two ticks.
-const PIECE: usize = 64 << 10;
 
 /// The position of a bit; with `#` in front, in fields of so many bits.
 pub fn offset(arg: &[u8], width: Option<u32>) -> Outcome<u64> {
@@ -95,10 +92,14 @@ fn bits_between(bytes: usize, start: i64, end: i64, in_bits: bool) -> Range<u64>
     }
 }
 
-/// A byte's bits within a range, the others are 0.
-fn masked(bytes: &[u8], at: usize, range: &Range<u64>) -> u8 {
+/// The bytes that the bits of a range are in.
+fn bytes_of(range: &Range<u64>) -> Range<usize> {
+    (range.start >> 3) as usize..range.end.div_ceil(8) as usize
+}
+
+/// The bits of the byte at a place that are within a range, the others are 0.
+fn masked(mut byte: u8, at: usize, range: &Range<u64>) -> u8 {
     let begin = at as u64 * 8;
-    let mut byte = bytes[at];
     if range.start > begin {
         byte &= 0xff >> (range.start - begin);
     }
@@ -108,79 +109,68 @@ fn masked(bytes: &[u8], at: usize, range: &Range<u64>) -> u8 {
     byte
 }
 
-fn count(bytes: &[u8], range: &Range<u64>) -> Outcome<i64> {
-    if range.is_empty() {
-        return Ok(0);
-    }
-    let (first, last) = ((range.start >> 3) as usize, ((range.end - 1) >> 3) as usize);
-    let mut ones = masked(bytes, first, range).count_ones() as i64;
-    if last > first {
-        ones += i64::from(masked(bytes, last, range).count_ones());
-        for piece in bytes[first + 1..last].chunks(PIECE) {
-            governor::tick()?;
-            ones += piece.iter().map(|byte| i64::from(byte.count_ones())).sum::<i64>();
+/// How many bits within a range are set in bytes from a place on, all of which the range has a part in.
+fn count(run: &[u8], at: usize, range: &Range<u64>) -> i64 {
+    let masked = |byte: &u8, at| i64::from(masked(*byte, at, range).count_ones());
+    match run {
+        [] => 0,
+        [only] => masked(only, at),
+        [first, middle @ .., last] => {
+            let within: i64 = middle.iter().map(|byte| i64::from(byte.count_ones())).sum();
+            masked(first, at) + within + masked(last, at + run.len() - 1)
         }
     }
-    Ok(ones)
 }
 
 pub fn bitcount(call: &mut Call) -> Outcome {
+    let key = call.arg(1);
     // The key is looked for before its arguments.
-    if call.with_string(call.args[1], |_| ())?.is_none() {
+    let Some(text) = call.text(key)? else {
         call.reply.integer(0);
         return Ok(());
-    }
+    };
     let limits = match call.args {
         [_, _] => None,
         [_, _, _, _] | [_, _, _, _, _] => Some((call.integer(2)?, call.integer(3)?)),
         _ => return Err(syntax()),
     };
     let in_bits = is_in_bits(call.args.get(4))?;
-    let ones = call.with_string(call.args[1], |value| match limits {
-        None => count(value, &(0..value.len() as u64 * 8)),
-        Some((start, end)) if start < 0 && end < 0 && start > end => Ok(0),
-        Some((start, end)) => count(value, &bits_between(value.len(), start, end, in_bits)),
+    let range = match limits {
+        None => 0..text.len as u64 * 8,
+        Some((start, end)) if start < 0 && end < 0 && start > end => 0..0,
+        Some((start, end)) => bits_between(text.len, start, end, in_bits),
+    };
+    let mut ones = 0;
+    call.each_run(key, &text, bytes_of(&range), |at, run| {
+        ones += count(run, at, &range);
+        ControlFlow::Continue(())
     })?;
-    call.reply.integer(ones.transpose()?.unwrap_or(0));
+    call.reply.integer(ones);
     Ok(())
 }
 
-/// The first bit of a range that is as wanted.
-fn find(bytes: &[u8], wanted: bool, range: &Range<u64>) -> Outcome<Option<u64>> {
-    if range.is_empty() {
-        return Ok(None);
-    }
+/// The first bit that is as wanted, within a range, of bytes from a place on.
+fn find(run: &[u8], at: usize, wanted: bool, range: &Range<u64>) -> Option<u64> {
     let uninteresting = if wanted { 0 } else { 0xff };
-    let last = ((range.end - 1) >> 3) as usize;
-    let mut at = (range.start >> 3) as usize;
-    while at <= last {
-        governor::tick()?;
-        let end = last.min(at + PIECE);
-        let found = bytes[at..=end].iter().position(|&byte| byte != uninteresting);
-        let Some(skipped) = found else {
-            at = end + 1;
-            continue;
-        };
-        at += skipped;
-        let begin = at as u64 * 8;
-        let bits = begin.max(range.start)..(begin + 8).min(range.end);
-        if let Some(bit) = bits.into_iter().find(|&bit| bit_of(bytes, bit) == wanted) {
-            return Ok(Some(bit));
-        }
-        at += 1;
-    }
-    Ok(None)
+    let interesting = run.iter().enumerate().filter(|(_, byte)| **byte != uninteresting);
+    // The first one may have its bits outside of the range.
+    interesting.take(2).find_map(|(beside, _)| {
+        let begin = (at + beside) as u64 * 8;
+        let mut bits = begin.max(range.start)..(begin + 8).min(range.end);
+        bits.find(|bit| bit_of(&run[beside..], bit - begin) == wanted)
+    })
 }
 
 pub fn bitpos(call: &mut Call) -> Outcome {
+    let key = call.arg(1);
     let wanted = match parse_i64(call.arg(2)).ok_or_else(crate::failure::not_integer)? {
         bit @ 0..=1 => bit == 1,
         _ => return Err(Failure::reply("ERR The bit argument must be 1 or 0.")),
     };
-    if call.with_string(call.args[1], |_| ())?.is_none() {
+    let Some(text) = call.text(key)? else {
         call.reply.integer(if wanted { -1 } else { 0 });
         return Ok(());
-    }
+    };
     if call.args.len() > 6 {
         return Err(syntax());
     }
@@ -193,17 +183,21 @@ pub fn bitpos(call: &mut Call) -> Outcome {
         0..=4 => None,
         _ => Some(call.integer(4)?),
     };
-    let found = call.with_string(call.args[1], |value| -> Outcome<i64> {
-        let range = bits_between(value.len(), start, end.unwrap_or(-1), in_bits);
-        let found = find(value, wanted, &range)?;
-        Ok(match found {
-            Some(bit) => bit as i64,
-            // A string is followed by zeros without end, unless the client has said where it ends.
-            None if !wanted && end.is_none() && !range.is_empty() => value.len() as i64 * 8,
-            None => -1,
-        })
+    let range = bits_between(text.len, start, end.unwrap_or(-1), in_bits);
+    let mut found = None;
+    call.each_run(key, &text, bytes_of(&range), |at, run| {
+        found = find(run, at, wanted, &range);
+        match found {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
     })?;
-    call.reply.integer(found.transpose()?.unwrap_or(-1));
+    call.reply.integer(match found {
+        Some(bit) => bit as i64,
+        // A string is followed by zeros without end, unless the client has said where it ends.
+        None if !wanted && end.is_none() && !range.is_empty() => text.len as i64 * 8,
+        None => -1,
+    });
     Ok(())
 }
 
@@ -216,41 +210,34 @@ pub fn bitop(call: &mut Call) -> Outcome {
         name if is_word(name, "NOT") => |a, _| !a,
         _ => return Err(syntax()),
     };
-    if is_word(call.arg(1), "NOT") && keys.len() != 1 {
+    let is_not = is_word(call.arg(1), "NOT");
+    if is_not && keys.len() != 1 {
         return Err(Failure::reply("ERR BITOP NOT must be called with a single source key."));
     }
-    let mut values = Vec::with_capacity(keys.len());
-    for key in keys {
-        values.push(call.string(key)?.unwrap_or_default());
+    let mut sources = Vec::with_capacity(keys.len());
+    for &key in keys {
+        governor::tick()?;
+        sources.push((key, call.text(key)?));
     }
-    let len = values.iter().map(Vec::len).max().unwrap_or(0);
-    let db = call.db.clone();
-    if len == 0 {
+    if sources.iter().flat_map(|(_, text)| text).all(|text| text.len == 0) {
+        let db = call.db.clone();
         if call.work.remove(&db, target)? {
             call.note(Class::Generic, "del", target);
         }
         call.reply.integer(0);
         return Ok(());
     }
-    let mut values = values.into_iter();
-    let mut result = values.next().unwrap_or_default();
-    governor::ensure(2 * len)?;
-    result.resize(len, 0);
-    if is_word(call.arg(1), "NOT") {
-        result.iter_mut().for_each(|byte| *byte = combine(*byte, 0));
-    }
-    for value in values {
-        let (both, alone) = result.split_at_mut(value.len());
-        for (result, value) in both.chunks_mut(PIECE).zip(value.chunks(PIECE)) {
-            governor::tick()?;
+    let len = call.combine_strings(target, &sources, |result, others| {
+        for other in others {
             result
                 .iter_mut()
-                .zip(value)
+                .zip(other)
                 .for_each(|(byte, other)| *byte = combine(*byte, *other));
         }
-        alone.iter_mut().for_each(|byte| *byte = combine(*byte, 0));
-    }
-    call.set_string(target, &result, None)?;
+        if is_not {
+            result.iter_mut().for_each(|byte| *byte = combine(*byte, 0));
+        }
+    })?;
     call.note(Class::String, "set", target);
     call.reply.integer(len as i64);
     Ok(())

@@ -241,7 +241,8 @@ fn murmur(bytes: &[u8], seed: u64) -> u64 {
 
 impl Call<'_, '_> {
     fn registers(&self, key: &[u8]) -> Outcome<Option<Registers>> {
-        self.with_string(key, Registers::read)?.transpose()
+        // No form of one is long.
+        self.with_short(key, Registers::read)?.transpose()
     }
 }
 

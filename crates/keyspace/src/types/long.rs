@@ -29,6 +29,8 @@ pub const WHOLE_MAX: usize = 64 << 10;
 pub const PIECE: usize = 16 << 10;
 
 const BYTES: usize = 2;
+/// What a piece holds that is not there.
+static ZEROS: [u8; PIECE] = [0; PIECE];
 
 /// A string, as far as its key's row tells.
 pub struct Text {
@@ -59,23 +61,45 @@ impl Work<'_> {
         engine.other_nodes().is_none() || engine.participant().level().has(Feature::LongValues)
     }
 
+    /// Shows bytes of a long string run by run, each with its place.
+    fn each_run_of_pieces(
+        &self,
+        db: &Db,
+        id: u64,
+        bytes: Range<usize>,
+        mut visit: impl FnMut(usize, &[u8]) -> ControlFlow<()>,
+    ) -> Outcome {
+        for number in numbers(&bytes) {
+            governor::tick()?;
+            let part = within(number, &bytes);
+            let (begin, mut seen, mut flow) = (number * PIECE, part.start, ControlFlow::Continue(()));
+            let key = [ValueRef::UInt(id), ValueRef::UInt(number as u64)];
+            self.element(db, Part::Piece, key, |layout, row| {
+                let piece = layout.raw(row, BYTES).unwrap_or_default();
+                let end = part.end.min(piece.len());
+                if seen < end {
+                    flow = visit(begin + seen, &piece[seen..end]);
+                    seen = end;
+                }
+            });
+            if flow.is_continue() && seen < part.end {
+                flow = visit(begin + seen, &ZEROS[seen..part.end]);
+            }
+            if flow.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Appends bytes of a long string.
     fn read_pieces(&self, db: &Db, id: u64, bytes: Range<usize>, out: &mut Vec<u8>) -> Outcome {
         governor::ensure(bytes.len())?;
         out.reserve(bytes.len());
-        for number in numbers(&bytes) {
-            governor::tick()?;
-            let part = within(number, &bytes);
-            let end = out.len() + part.len();
-            let key = [ValueRef::UInt(id), ValueRef::UInt(number as u64)];
-            self.element(db, Part::Piece, key, |layout, row| {
-                let piece = layout.raw(row, BYTES).unwrap_or_default();
-                let there = part.start.min(piece.len())..part.end.min(piece.len());
-                out.extend_from_slice(&piece[there]);
-            });
-            out.resize(end, 0);
-        }
-        Ok(())
+        self.each_run_of_pieces(db, id, bytes, |_, run| {
+            out.extend_from_slice(run);
+            ControlFlow::Continue(())
+        })
     }
 
     fn put_piece(&mut self, db: &Db, id: u64, number: usize, bytes: &[u8]) -> Outcome {
@@ -161,9 +185,20 @@ impl Call<'_, '_> {
         found.transpose()
     }
 
-    /// Shows a string's value.
+    /// A string's value; none for a key that is not there.
+    pub fn string(&self, key: &[u8]) -> Outcome<Option<Vec<u8>>> {
+        self.with_beginning(key, usize::MAX, <[u8]>::to_vec)
+    }
+
+    /// Shows the value of a string that may not be long to make sense: of one that is, the beginning.
     #[inline]
-    pub fn with_string<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Outcome<Option<R>> {
+    pub fn with_short<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Outcome<Option<R>> {
+        self.with_beginning(key, WHOLE_MAX, read)
+    }
+
+    /// Shows a string's value; of a long one so many bytes at most.
+    #[inline]
+    fn with_beginning<R>(&self, key: &[u8], most: usize, read: impl FnOnce(&[u8]) -> R) -> Outcome<Option<R>> {
         let mut read = Some(read);
         let found = self.work.read(&self.db, key, |head| match head.kind {
             Kind::String => Ok(match head.is_long() {
@@ -177,7 +212,7 @@ impl Call<'_, '_> {
             Some(Ok(shown)) => Ok(shown),
             Some(Err(text)) => {
                 let mut value = Vec::new();
-                self.read_text(key, &text, 0..text.len, &mut value)?;
+                self.read_text(key, &text, 0..text.len.min(most), &mut value)?;
                 Ok(read.take().map(|read| read(&value)))
             }
         }
@@ -195,12 +230,39 @@ impl Call<'_, '_> {
         }
     }
 
+    /// Shows bytes of a string, which it has, run by run, each with its place.
+    pub fn each_run(
+        &self,
+        key: &[u8],
+        text: &Text,
+        bytes: Range<usize>,
+        mut visit: impl FnMut(usize, &[u8]) -> ControlFlow<()>,
+    ) -> Outcome {
+        if let Some(pieces) = &text.pieces {
+            return self.work.each_run_of_pieces(&self.db, pieces.id, bytes, visit);
+        }
+        for number in numbers(&bytes) {
+            governor::tick()?;
+            let (begin, part) = (number * PIECE, within(number, &bytes));
+            let run = begin + part.start..begin + part.end;
+            let flow = self.work.read(&self.db, key, |head| visit(run.start, &head.value[run]));
+            if flow.is_none_or(|flow| flow.is_break()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Bytes of a string that two positions mean; zeros where it is shorter.
     pub fn padded_part(&self, key: &[u8], bytes: Range<usize>) -> Outcome<Vec<u8>> {
+        self.padded_part_of(key, self.text(key)?.as_ref(), bytes)
+    }
+
+    fn padded_part_of(&self, key: &[u8], text: Option<&Text>, bytes: Range<usize>) -> Outcome<Vec<u8>> {
         let mut part = Vec::with_capacity(bytes.len());
-        if let Some(text) = self.text(key)? {
+        if let Some(text) = text {
             let there = bytes.start.min(text.len)..bytes.end.min(text.len);
-            self.read_text(key, &text, there, &mut part)?;
+            self.read_text(key, text, there, &mut part)?;
         }
         part.resize(bytes.len(), 0);
         Ok(part)
@@ -238,23 +300,62 @@ impl Call<'_, '_> {
             self.work.remove(&db, key)?;
         }
         if value.len() > WHOLE_MAX && self.work.writes_pieces() {
-            return self.set_long(key, &[value], expires_at);
+            return self.set_long(key, value, expires_at);
         }
         self.work.put(&db, key, HeadRef::string(value, expires_at))
     }
 
-    /// Gives a key that holds no pieces a long value, of which there are some parts.
-    fn set_long(&mut self, key: &[u8], parts: &[&[u8]], expires_at: Option<i64>) -> Outcome {
+    /// Gives a key that holds no pieces a long value.
+    fn set_long(&mut self, key: &[u8], value: &[u8], expires_at: Option<i64>) -> Outcome {
         let db = self.db.clone();
         let mut text = Collection {
             expires_at,
             ..Collection::new(self.work.keyspace.next_id())
         };
-        for part in parts {
-            let at = text.len as usize;
-            self.work.write_pieces(&db, &mut text, at, part)?;
-        }
+        self.work.write_pieces(&db, &mut text, 0, value)?;
         self.work.save_text(&db, key, &text)
+    }
+
+    /// Gives a key a value that is made of others, and is as long as the longest of them. Returns its length.
+    ///
+    /// `make` is given a part of the first one, which it changes, and the same part of the others, with zeros behind their ends. So no
+    /// value is in memory whole.
+    pub fn combine_strings(
+        &mut self,
+        key: &[u8],
+        sources: &[(&[u8], Option<Text>)],
+        make: impl Fn(&mut [u8], &[Vec<u8>]),
+    ) -> Outcome<usize> {
+        let len = sources.iter().flat_map(|(_, text)| text).map(|text| text.len).max();
+        let len = len.unwrap_or(0);
+        let (db, is_long) = (self.db.clone(), len > WHOLE_MAX && self.work.writes_pieces());
+        let (mut whole, mut long) = (Vec::new(), Collection::new(self.work.keyspace.next_id()));
+        for number in numbers(&(0..len)) {
+            let bytes = number * PIECE..len.min((number + 1) * PIECE);
+            let mut parts = Vec::with_capacity(sources.len());
+            for (key, text) in sources {
+                governor::tick()?;
+                parts.push(self.padded_part_of(key, text.as_ref(), bytes.clone())?);
+            }
+            let Some((first, others)) = parts.split_first_mut() else {
+                break;
+            };
+            make(first, others);
+            match is_long {
+                false => whole.extend_from_slice(first),
+                // A piece that is not there is zeros.
+                true if **first == ZEROS[..first.len()] => {}
+                true => self.work.write_pieces(&db, &mut long, bytes.start, first)?,
+            }
+        }
+        if !is_long {
+            self.set_string(key, &whole, None)?;
+            return Ok(len);
+        }
+        long.len = len as u64;
+        self.work.remove(&db, key)?;
+        self.work.save_text(&db, key, &long)?;
+        Ok(len)
     }
 
     /// Changes a string's value; when it expires stays.
@@ -278,7 +379,7 @@ impl Call<'_, '_> {
         if len > WHOLE_MAX && self.work.writes_pieces() {
             let old = self.string(key)?.unwrap_or_default();
             self.set_string(key, b"", expires_at)?;
-            self.set_long(key, &[&old], expires_at)?;
+            self.set_long(key, &old, expires_at)?;
             return self.change_part(key, at, bytes);
         }
         governor::ensure(2 * len)?;

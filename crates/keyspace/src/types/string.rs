@@ -13,9 +13,13 @@ use crate::work::Class;
 pub const STRING_MAX: usize = 512 << 20;
 
 impl Call<'_, '_> {
-    /// A string's value; none for a key that is not there.
-    pub fn string(&self, key: &[u8]) -> Outcome<Option<Vec<u8>>> {
-        self.with_string(key, <[u8]>::to_vec)
+    /// Replies with a string's value, or with null; false: the key is not there.
+    fn reply_string(&mut self, key: &[u8]) -> Outcome<bool> {
+        let is_there = self.reply_part(key, |len| 0..len)?.is_some();
+        if !is_there {
+            self.reply.null();
+        }
+        Ok(is_there)
     }
 
     /// Gives a key another moment to expire at.
@@ -36,9 +40,7 @@ impl Call<'_, '_> {
 }
 
 pub fn get(call: &mut Call) -> Outcome {
-    if call.reply_part(call.args[1], |len| 0..len)?.is_none() {
-        call.reply.null();
-    }
+    call.reply_string(call.args[1])?;
     Ok(())
 }
 
@@ -72,8 +74,8 @@ fn set_options(call: &Call, from: usize, is_set: bool) -> Outcome<SetOptions> {
         }
     }
     if let Some((unit, value)) = expiry {
-        // GETEX has nothing to say of a key that is not there.
-        let is_wanted = is_set || call.work.kind(&call.db, call.args[1]).is_some();
+        // GETEX has nothing to say of a key that is not there, and says first that one is no string.
+        let is_wanted = is_set || call.text(call.args[1])?.is_some();
         if is_wanted {
             found.expires_at = Some(expiry::positive(value, unit, call.work.now_ms, command)?);
         }
@@ -84,15 +86,13 @@ fn set_options(call: &Call, from: usize, is_set: bool) -> Outcome<SetOptions> {
 pub fn set(call: &mut Call) -> Outcome {
     let (key, value) = (call.arg(1), call.arg(2));
     let options = set_options(call, 3, true)?;
-    let mut old = None;
     if options.gives_old {
-        old = call.string(key)?;
+        call.reply_string(key)?;
     }
     let exists = options.only_if.is_some_and(|_| call.work.kind(&call.db, key).is_some());
     if options.only_if.is_some_and(|wanted| wanted != exists) {
-        match (options.gives_old, old) {
-            (true, Some(old)) => call.reply.bulk(&old),
-            _ => call.reply.null(),
+        if !options.gives_old {
+            call.reply.null();
         }
         return Ok(());
     }
@@ -105,10 +105,8 @@ pub fn set(call: &mut Call) -> Outcome {
     if options.expires_at.is_some() {
         call.note(Class::Generic, "expire", key);
     }
-    match (options.gives_old, old) {
-        (false, _) => call.reply.ok(),
-        (true, Some(old)) => call.reply.bulk(&old),
-        (true, None) => call.reply.null(),
+    if !options.gives_old {
+        call.reply.ok();
     }
     Ok(())
 }
@@ -144,26 +142,18 @@ fn set_for(call: &mut Call, unit: Unit, command: &str) -> Outcome {
 
 pub fn getset(call: &mut Call) -> Outcome {
     let (key, value) = (call.arg(1), call.arg(2));
-    let old = call.string(key)?;
+    call.reply_string(key)?;
     call.set_string(key, value, None)?;
     call.note(Class::String, "set", key);
-    match old {
-        Some(old) => call.reply.bulk(&old),
-        None => call.reply.null(),
-    }
     Ok(())
 }
 
 pub fn getdel(call: &mut Call) -> Outcome {
     let key = call.arg(1);
-    match call.string(key)? {
-        None => call.reply.null(),
-        Some(old) => {
-            call.reply.bulk(&old);
-            let db = call.db.clone();
-            call.work.remove(&db, key)?;
-            call.note(Class::Generic, "del", key);
-        }
+    if call.reply_string(key)? {
+        let db = call.db.clone();
+        call.work.remove(&db, key)?;
+        call.note(Class::Generic, "del", key);
     }
     Ok(())
 }
@@ -171,10 +161,9 @@ pub fn getdel(call: &mut Call) -> Outcome {
 pub fn getex(call: &mut Call) -> Outcome {
     let key = call.arg(1);
     let options = set_options(call, 2, false)?;
-    let Some(value) = call.string(key)? else {
-        call.reply.null();
+    if !call.reply_string(key)? {
         return Ok(());
-    };
+    }
     if let Some(at) = options.expires_at {
         match at <= call.work.now_ms {
             true => {
@@ -197,7 +186,6 @@ pub fn getex(call: &mut Call) -> Outcome {
         call.expires(key, None)?;
         call.note(Class::Generic, "persist", key);
     }
-    call.reply.bulk(&value);
     Ok(())
 }
 
@@ -206,11 +194,11 @@ pub fn mget(call: &mut Call) -> Outcome {
     call.reply.array(call.args.len() - 1);
     for key in db.ahead(&call.args[1..]) {
         governor::tick()?;
-        match call.reply_part(key, |len| 0..len) {
-            Ok(Some(())) => {}
-            Ok(None) => call.reply.null(),
+        match call.reply_string(key) {
             Err(failure) if failure.is_wrong_type() => call.reply.null(),
-            Err(failure) => return Err(failure),
+            done => {
+                done?;
+            }
         }
     }
     Ok(())
@@ -335,7 +323,7 @@ pub fn decrby(call: &mut Call) -> Outcome {
 
 fn add(call: &mut Call, by: i64, event: &'static str) -> Outcome {
     let key = call.arg(1);
-    let value = match call.with_string(key, parse_i64)? {
+    let value = match call.with_short(key, parse_i64)? {
         None => 0,
         Some(value) => value.ok_or_else(not_integer)?,
     };
@@ -349,7 +337,7 @@ fn add(call: &mut Call, by: i64, event: &'static str) -> Outcome {
 
 pub fn incrbyfloat(call: &mut Call) -> Outcome {
     let key = call.arg(1);
-    let value = call.with_string(key, <[u8]>::to_vec)?;
+    let value = call.with_short(key, <[u8]>::to_vec)?;
     let text = float_sum(value.as_deref(), call.arg(2), "ERR value is not a valid float")?;
     call.change_string(key, &text)?;
     call.note(Class::String, "incrbyfloat", key);
@@ -357,10 +345,14 @@ pub fn incrbyfloat(call: &mut Call) -> Outcome {
     Ok(())
 }
 
+/// What is as long is no number to Redis (`MAX_LONG_DOUBLE_CHARS`).
+const FLOAT_TEXT_MAX: usize = 5 << 10;
+
 /// What a value, 0 if there is none, and an increment make, as text.
 pub fn float_sum(value: Option<&[u8]>, by: &[u8], not_a_number: &'static str) -> Outcome<Vec<u8>> {
     let infinite = || Failure::reply("ERR increment would produce NaN or Infinity");
     let number = |text: &[u8], wrong: &'static str| match Extended::parse(text) {
+        _ if text.len() >= FLOAT_TEXT_MAX => Err(Failure::reply(wrong)),
         Some(number) => Ok(number),
         None if parse_wide(text).is_some_and(f64::is_infinite) => Err(infinite()),
         None => Err(Failure::reply(wrong)),
@@ -371,6 +363,11 @@ pub fn float_sum(value: Option<&[u8]>, by: &[u8], not_a_number: &'static str) ->
 }
 
 pub fn lcs(call: &mut Call) -> Outcome {
+    let len_of = |key: &[u8]| match call.text(key) {
+        Err(_) => Err(Failure::reply("ERR The specified keys must contain string values")),
+        Ok(text) => Ok(text.map_or(0, |text| text.len)),
+    };
+    let (len_a, len_b) = (len_of(call.args[1])?, len_of(call.args[2])?);
     let (mut wants_len, mut wants_places, mut min_len, mut with_len) = (false, false, 0, false);
     let mut options = call.options(3);
     while let Some(option) = options.next() {
@@ -387,9 +384,10 @@ pub fn lcs(call: &mut Call) -> Outcome {
             "ERR If you want both the length and indexes, please just use IDX.",
         ));
     }
-    let not_strings = |_| Failure::reply("ERR The specified keys must contain string values");
-    let a = call.string(call.args[1]).map_err(not_strings)?.unwrap_or_default();
-    let b = call.string(call.args[2]).map_err(not_strings)?.unwrap_or_default();
+    // The table of lengths is larger than the strings.
+    table_len(len_a, len_b)?;
+    let a = call.string(call.args[1])?.unwrap_or_default();
+    let b = call.string(call.args[2])?.unwrap_or_default();
     let found = common(&a, &b)?;
     let len: usize = found.iter().map(|place| place.len).sum();
     if wants_places {
@@ -423,6 +421,9 @@ pub fn lcs(call: &mut Call) -> Outcome {
     Ok(())
 }
 
+/// Cells of a table that are filled between two ticks.
+const CELLS: usize = 1024;
+
 /// Equal bytes of two strings.
 struct Place {
     a: usize,
@@ -430,21 +431,25 @@ struct Place {
     len: usize,
 }
 
+/// How many lengths are compared to find what two strings of these lengths have in common.
+fn table_len(a: usize, b: usize) -> Outcome<usize> {
+    let cells = (a + 1)
+        .checked_mul(b + 1)
+        .filter(|&cells| cells <= STRING_MAX / size_of::<u32>());
+    cells.ok_or_else(|| Failure::reply("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"))
+}
+
 /// The longest common subsequence, as pieces from the beginning on.
 fn common(a: &[u8], b: &[u8]) -> Outcome<Vec<Place>> {
-    let width = b.len() + 1;
-    let cells = (a.len() + 1)
-        .checked_mul(width)
-        .filter(|&cells| cells <= STRING_MAX / size_of::<u32>());
-    let cells = cells.ok_or_else(|| {
-        Failure::reply("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")
-    })?;
+    let (width, cells) = (b.len() + 1, table_len(a.len(), b.len())?);
     let mut longest: Vec<u32> = Vec::new();
     governor::ensure(cells * size_of::<u32>())?;
     longest.resize(cells, 0);
     for i in 1..=a.len() {
-        governor::tick()?;
         for j in 1..=b.len() {
+            if j % CELLS == 1 {
+                governor::tick()?;
+            }
             longest[i * width + j] = match a[i - 1] == b[j - 1] {
                 true => longest[(i - 1) * width + j - 1] + 1,
                 false => longest[(i - 1) * width + j].max(longest[i * width + j - 1]),
