@@ -6,6 +6,8 @@ use sql_plan::errors::StatementError;
 use transaction::TransactionError;
 use types::{ErrorKind, SqlError};
 
+use crate::head::Kind;
+
 /// A command's failure. What it changed before is undone.
 #[derive(Debug)]
 pub enum Failure {
@@ -37,8 +39,8 @@ pub struct Wanted {
 /// Who of those that wait for a key looks when it has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// The one who has waited longest: what it takes is gone.
-    First,
+    /// Of those who wait for a value of this type, the one who has waited longest: what it takes is gone.
+    First(Kind),
     /// All: what they read stays.
     Everybody,
 }

@@ -4,8 +4,8 @@
 //! too much in it, is sent away.
 //!
 //! A blocking command that finds nothing waits for its keys in the order in which it came. Whoever changes a key wakes the first of them
-//! when the change can be seen; that one looks again, and wakes the next one when it is done. Who only reads, as XREAD does, takes nothing
-//! from the others and stands beside the line: all such look.
+//! when the change can be seen; that one looks again, and wakes the next one when it is done. There is a line for each type of value: who
+//! waits for a sorted set has nothing to do with a list. Who only reads, as XREAD does, takes nothing from the others: all such look.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::poll_fn;
@@ -31,20 +31,47 @@ pub struct Hub {
     notified: AtomicU32,
 }
 
-/// Who waits for a key.
+/// Who waits for a key: lines that are not empty, one for each kind of turn.
 #[derive(Default)]
 struct Waiters {
-    line: VecDeque<Arc<Waiter>>,
-    beside: Vec<Arc<Waiter>>,
+    lines: Vec<(Turn, VecDeque<Arc<Waiter>>)>,
 }
 
 impl Waiters {
-    fn first(&self) -> Option<&Arc<Waiter>> {
-        self.line.front()
+    fn enter(&mut self, turn: Turn, waiter: &Arc<Waiter>) {
+        match self.lines.iter_mut().find(|(of, _)| *of == turn) {
+            Some((_, line)) => line.push_back(waiter.clone()),
+            None => self.lines.push((turn, [waiter.clone()].into())),
+        }
     }
 
-    fn is_empty(&self) -> bool {
-        self.line.is_empty() && self.beside.is_empty()
+    /// Returns who is the first of the line now, if the waiter was.
+    fn leave(&mut self, turn: Turn, waiter: &Arc<Waiter>) -> Option<Arc<Waiter>> {
+        let at = self.lines.iter().position(|(of, _)| *of == turn)?;
+        let line = &mut self.lines[at].1;
+        let was_first = line.front().is_some_and(|first| Arc::ptr_eq(first, waiter));
+        line.retain(|other| !Arc::ptr_eq(other, waiter));
+        let next = line.front().cloned();
+        if next.is_none() {
+            self.lines.swap_remove(at);
+        }
+        next.filter(|_| was_first && turn != Turn::Everybody)
+    }
+
+    fn is_first(&self, turn: Turn, waiter: &Arc<Waiter>) -> bool {
+        let line = self.lines.iter().find(|(of, _)| *of == turn);
+        let first = line.and_then(|(_, line)| line.front());
+        first.is_some_and(|first| Arc::ptr_eq(first, waiter))
+    }
+
+    /// Those who look when the key has changed.
+    fn whose_turn(&self) -> impl Iterator<Item = &Arc<Waiter>> {
+        self.lines.iter().flat_map(|(turn, line)| {
+            line.iter().take(match turn {
+                Turn::First(_) => 1,
+                Turn::Everybody => usize::MAX,
+            })
+        })
     }
 }
 
@@ -354,10 +381,7 @@ impl Hub {
         let mut waiting = self.waiting.lock();
         for key in &keys {
             let waiters = waiting.entry((db, key.clone())).or_default();
-            match turn {
-                Turn::First => waiters.line.push_back(waiter.clone()),
-                Turn::Everybody => waiters.beside.push(waiter.clone()),
-            }
+            waiters.enter(turn, &waiter);
         }
         drop(waiting);
         Place {
@@ -369,18 +393,14 @@ impl Hub {
         }
     }
 
-    /// A key has changed: whoever has waited longest for it looks again.
+    /// A key has changed: whoever has waited longest for a value of its type looks again.
     pub fn changed(&self, db: u32, key: &[u8], called: &mut Called) {
         let waiting = self.waiting.lock();
         if waiting.is_empty() {
             return;
         }
         let waiters = waiting.get(&(db, key.to_vec()));
-        let found: Vec<Arc<Waiter>> = waiters
-            .into_iter()
-            .flat_map(|waiters| waiters.first().into_iter().chain(&waiters.beside))
-            .cloned()
-            .collect();
+        let found: Vec<Arc<Waiter>> = waiters.into_iter().flat_map(Waiters::whose_turn).cloned().collect();
         drop(waiting);
         found.iter().for_each(|waiter| waiter.call());
         called.0.extend(found);
@@ -421,9 +441,8 @@ impl Place<'_> {
         }
         let waiting = self.hub.waiting.lock();
         self.keys.iter().any(|key| {
-            let line = waiting.get(&(self.db, key.clone()));
-            line.and_then(Waiters::first)
-                .is_some_and(|first| Arc::ptr_eq(first, &self.waiter))
+            let waiters = waiting.get(&(self.db, key.clone()));
+            waiters.is_some_and(|waiters| waiters.is_first(self.turn, &self.waiter))
         })
     }
 }
@@ -438,13 +457,8 @@ impl Drop for Place<'_> {
             let Some(waiters) = waiting.get_mut(&place) else {
                 continue;
             };
-            let was_first = waiters.first().is_some_and(|first| Arc::ptr_eq(first, &self.waiter));
-            waiters.line.retain(|other| !Arc::ptr_eq(other, &self.waiter));
-            waiters.beside.retain(|other| !Arc::ptr_eq(other, &self.waiter));
-            if was_first {
-                next.extend(waiters.first().cloned());
-            }
-            if waiters.is_empty() {
+            next.extend(waiters.leave(self.turn, &self.waiter));
+            if waiters.lines.is_empty() {
                 waiting.remove(&place);
             }
         }

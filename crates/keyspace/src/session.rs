@@ -32,7 +32,7 @@ use crate::batch::{self, Submission};
 use crate::call::Call;
 use crate::clients::{Client, Unblock};
 use crate::command::{Command, Commands, Handler};
-use crate::failure::{Failure, InVain, Outcome, Wanted, beginning, c_string, wrong_number_of_arguments};
+use crate::failure::{Failure, InVain, Outcome, Turn, Wanted, beginning, c_string, wrong_number_of_arguments};
 use crate::head::Kind;
 use crate::hub::Place;
 use crate::keyspace::Keyspace;
@@ -590,9 +590,7 @@ impl Session {
                 }
                 // What it waits for has become something else, and may become what it was again.
                 Err(failure)
-                    if failure.is_wrong_type()
-                        && command.name() != "xreadgroup"
-                        && !session.has_kind_of(command, &wanted.keys) =>
+                    if failure.is_wrong_type() && command.name() != "xreadgroup" && !session.has_wanted(wanted) =>
                 {
                     reply.bytes.truncate(begin);
                     Ok(false)
@@ -609,18 +607,17 @@ impl Session {
         Ok(())
     }
 
-    /// Whether one of the keys is of the type that the command works on.
-    fn has_kind_of(&self, command: &Command, keys: &[Vec<u8>]) -> bool {
-        let kind = match command.fact.group.as_str() {
-            "list" => Kind::List,
-            "sorted-set" => Kind::SortedSet,
-            _ => Kind::Stream,
+    /// Whether one of the keys is of the type that is waited for.
+    fn has_wanted(&self, wanted: &Wanted) -> bool {
+        let kind = match wanted.turn {
+            Turn::First(kind) => kind,
+            Turn::Everybody => Kind::Stream,
         };
         let Ok(Some(db)) = self.keyspace.existing_db(self.db) else {
             return false;
         };
         let is_it = |key: &Vec<u8>| db.newest_kind(key) == Some(kind);
-        keys.iter().any(is_it)
+        wanted.keys.iter().any(is_it)
     }
 
     /// Tries again and again when its turn has come; false: in vain.

@@ -1,4 +1,4 @@
-//! Commands that wait for streams.
+//! Commands that wait for keys.
 
 #![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
 
@@ -45,6 +45,21 @@ fn all_readers_get_what_comes() {
     }
     client.run("XADD s 100 c 3");
     assert!(never.join().unwrap().contains("100-0"));
+}
+
+#[test]
+fn who_waits_for_another_type_is_in_nobodys_way() {
+    let (database, mut client) = open();
+    let of_a_set = waiting(&database, "BZPOPMIN k 0");
+    let of_a_list = waiting(&database, "BLPOP k 5");
+    let behind = waiting(&database, "BLPOP k 5");
+    client.run("RPUSH k 1 2");
+    for (reader, value) in [(of_a_list, 1), (behind, 2)] {
+        assert_eq!(reader.join().unwrap(), format!("*2\n  \"k\"\n  \"{value}\""));
+    }
+    assert!(!of_a_set.is_finished());
+    client.run("ZADD k 1 m");
+    assert_eq!(of_a_set.join().unwrap(), "*3\n  \"k\"\n  \"m\"\n  \"1\"");
 }
 
 #[test]

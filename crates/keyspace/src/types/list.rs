@@ -594,14 +594,14 @@ pub fn timeout(arg: &[u8]) -> Outcome<Option<Duration>> {
 }
 
 /// Nothing is there: waits where that may be, to answer with a list of nothing in the end; else answers at once.
-pub fn block(call: &mut Call, keys: &[&[u8]], timeout: Option<Duration>, at_once: InVain) -> Outcome {
+pub fn block(call: &mut Call, kind: Kind, keys: &[&[u8]], timeout: Option<Duration>, at_once: InVain) -> Outcome {
     if call.may_block {
         return Err(Failure::Blocks(Wanted {
             keys: keys.iter().map(|key| key.to_vec()).collect(),
             timeout,
             in_vain: InVain::NullArray,
             fixed: Vec::new(),
-            turn: Turn::First,
+            turn: Turn::First(kind),
         }));
     }
     match at_once {
@@ -631,7 +631,7 @@ fn blocking_pop(call: &mut Call, end: End) -> Outcome {
             return Ok(());
         }
     }
-    block(call, keys, timeout, InVain::NullArray)
+    block(call, Kind::List, keys, timeout, InVain::NullArray)
 }
 
 pub fn blmove(call: &mut Call) -> Outcome {
@@ -642,7 +642,7 @@ pub fn blmove(call: &mut Call) -> Outcome {
             call.reply.bulk(&value);
             Ok(())
         }
-        None => block(call, &[call.args[1]], timeout, InVain::Null),
+        None => block(call, Kind::List, &[call.args[1]], timeout, InVain::Null),
     }
 }
 
@@ -653,7 +653,7 @@ pub fn brpoplpush(call: &mut Call) -> Outcome {
             call.reply.bulk(&value);
             Ok(())
         }
-        None => block(call, &[call.args[1]], timeout, InVain::Null),
+        None => block(call, Kind::List, &[call.args[1]], timeout, InVain::Null),
     }
 }
 
@@ -670,7 +670,7 @@ pub fn blmpop(call: &mut Call) -> Outcome {
     let timeout = timeout(call.arg(1))?;
     match pop_from_several(call, &several)? {
         true => Ok(()),
-        false => block(call, several.keys, timeout, InVain::NullArray),
+        false => block(call, Kind::List, several.keys, timeout, InVain::NullArray),
     }
 }
 

@@ -83,7 +83,7 @@ fn blocking_pop(call: &mut Call, from_top: bool) -> Outcome {
             return Ok(());
         }
     }
-    block(call, keys, timeout, InVain::NullArray)
+    block(call, Kind::SortedSet, keys, timeout, InVain::NullArray)
 }
 
 pub fn zmpop(call: &mut Call) -> Outcome {
@@ -99,7 +99,7 @@ pub fn bzmpop(call: &mut Call) -> Outcome {
     let timeout = timeout(call.arg(1))?;
     match pop_from_several(call, &several)? {
         true => Ok(()),
-        false => block(call, several.keys, timeout, InVain::NullArray),
+        false => block(call, Kind::SortedSet, several.keys, timeout, InVain::NullArray),
     }
 }
 
