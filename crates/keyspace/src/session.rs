@@ -70,6 +70,8 @@ pub struct Session {
     pub protocol: Protocol,
     /// `None`: the client has to log in.
     pub account: Option<SessionAccount>,
+    /// Who the client was without a login.
+    pub(crate) first_account: Option<SessionAccount>,
     pub(crate) client: Arc<Client>,
     pub(crate) reply_mode: ReplyMode,
     /// Nobody wants the answer to the command that is running.
@@ -184,6 +186,7 @@ impl Session {
             id,
             db: 0,
             protocol: Protocol::Resp2,
+            first_account: account.clone(),
             account,
             client,
             reply_mode: ReplyMode::default(),

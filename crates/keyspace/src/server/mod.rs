@@ -18,7 +18,7 @@ use sql_api::session::SessionAccount;
 use crate::acl::Denied;
 use crate::call::is_word;
 use crate::failure::{Failure, Outcome, not_integer, syntax, wrong_number_of_arguments};
-use crate::session::SessionCall;
+use crate::session::{ReplyMode, SessionCall};
 use crate::types::generic::database;
 
 /// The version of Redis whose commands these are.
@@ -71,6 +71,9 @@ pub fn reset(call: &mut SessionCall) -> Outcome {
     session.stop_listening();
     session.stop_tracking();
     session.stop_monitoring();
+    (session.reply_mode, session.skips_reply) = (ReplyMode::On, false);
+    session.tell_messages(call.reply);
+    session.forget_login();
     session.db = 0;
     session.protocol = Protocol::Resp2;
     if let Some(outbox) = session.client.outbox() {
@@ -198,7 +201,7 @@ pub fn hello(call: &mut SessionCall) -> Outcome {
             None => return Err(Failure::reply("ERR Protocol version is not an integer or out of range")),
         };
     }
-    let mut name = None;
+    let (mut name, mut login) = (None, None);
     while let Some(option) = options.next() {
         let unknown = || Failure::naming("ERR Syntax error in HELLO option '{}'", &[option]);
         match option {
@@ -206,7 +209,7 @@ pub fn hello(call: &mut SessionCall) -> Outcome {
                 let (Some(user), Some(password)) = (options.next(), options.next()) else {
                     return Err(unknown());
                 };
-                log_in(call, Some(user), password)?;
+                login = Some((user, password));
             }
             option if is_word(option, "SETNAME") => {
                 let value = options.next().ok_or_else(unknown)?;
@@ -215,6 +218,9 @@ pub fn hello(call: &mut SessionCall) -> Outcome {
             }
             _ => return Err(unknown()),
         }
+    }
+    if let Some((user, password)) = login {
+        log_in(call, Some(user), password)?;
     }
     if call.session.account.is_none() {
         return Err(Failure::reply(

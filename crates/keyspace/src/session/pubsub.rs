@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use redis_wire::{Protocol, Reply};
 
-use super::{Session, SessionCall};
+use super::{ReplyMode, Session, SessionCall};
 use crate::call::is_word;
 use crate::failure::{Failure, Outcome};
 use crate::glob::Glob;
@@ -93,6 +93,16 @@ impl Session {
         self.subscriptions = None;
         self.client.set_listens(false);
     }
+
+    /// Moves what is to be sent to the client beside replies to the replies, as far as these are no part of a longer one. Said before it is
+    /// answered that nothing more comes: what came behind that would be taken for the reply to another command.
+    pub(crate) fn tell_messages(&self, reply: &mut Reply) {
+        let is_sent = self.reply_mode == ReplyMode::On && !self.skips_reply && self.held_messages.is_none();
+        if is_sent && let Some(outbox) = self.client.outbox() {
+            // Who has too much in it is sent away by his connection.
+            outbox.take(&mut reply.bytes);
+        }
+    }
 }
 
 pub fn subscribe(call: &mut SessionCall) -> Outcome {
@@ -152,18 +162,24 @@ fn end(call: &mut SessionCall, how: Listens, word: &str) -> Outcome {
         [] => subscriptions.of(how).iter().cloned().collect(),
         names => names.iter().map(|name| name.to_vec()).collect(),
     };
-    if names.is_empty() {
-        tell(call.reply, word, None, subscriptions.count(how));
-    }
-    for name in names {
+    let mut left = Vec::with_capacity(names.len());
+    for name in &names {
         governor::tick()?;
-        if subscriptions.of(how).remove(&name) {
-            subscriptions.unsubscribe(how, &name);
+        if subscriptions.of(how).remove(name) {
+            subscriptions.unsubscribe(how, name);
         }
-        tell(call.reply, word, Some(&name), subscriptions.count(how));
+        left.push(subscriptions.count(how));
     }
+    let of_none = subscriptions.count(how);
     if subscriptions.is_empty() {
         call.session.stop_listening();
+    }
+    call.session.tell_messages(call.reply);
+    if names.is_empty() {
+        tell(call.reply, word, None, of_none);
+    }
+    for (name, left) in names.iter().zip(left) {
+        tell(call.reply, word, Some(name), left);
     }
     Ok(())
 }

@@ -96,6 +96,16 @@ impl Session {
         self.rights = None;
     }
 
+    /// The client is again who it was when it came: nobody, where it has to log in.
+    pub(crate) fn forget_login(&mut self) {
+        self.account = self.first_account.clone();
+        self.rights = None;
+        self.client.set_user(match &self.account {
+            Some(SessionAccount::Account { user, .. }) => user,
+            Some(SessionAccount::Server) | None => "",
+        });
+    }
+
     /// Keeps what was refused, for ACL LOG.
     pub(crate) fn refused(&self, denied: Denied, context: Context, object: &[u8], user: &[u8]) {
         let now_ms = self.keyspace.now_ms();

@@ -68,7 +68,15 @@ impl Database {
 
     /// Their ids count from 1.
     pub fn client(&self) -> Client {
-        let account = Some(SessionAccount::Server);
+        self.client_of(Some(SessionAccount::Server))
+    }
+
+    /// One that has to log in.
+    pub fn stranger(&self) -> Client {
+        self.client_of(None)
+    }
+
+    fn client_of(&self, account: Option<SessionAccount>) -> Client {
         let id = self.clients.fetch_add(1, Ordering::Relaxed) + 1;
         Client {
             session: Session::new(self.keyspace.clone(), id, account, Box::new(Alone)),
@@ -113,19 +121,29 @@ impl Client {
     }
 
     pub fn send_all(&mut self, requests: &[Vec<Vec<u8>>]) -> Answer {
+        self.answers(requests).pop().expect("a reply")
+    }
+
+    /// All that is sent to the client for a line, as text.
+    pub fn all(&mut self, line: &str) -> Vec<String> {
+        let answers = self.answers(&[words(line)]);
+        answers.iter().map(ToString::to_string).collect()
+    }
+
+    fn answers(&mut self, requests: &[Vec<Vec<u8>>]) -> Vec<Answer> {
         let requests: Vec<Vec<&[u8]>> = requests
             .iter()
             .map(|words| words.iter().map(Vec::as_slice).collect())
             .collect();
         let mut reply = Reply::new(self.session.protocol);
         self.session.run(&requests, &BlockingHost, &mut reply);
-        let (mut at, mut last) = (0, None);
+        let (mut at, mut answers) = (0, Vec::new());
         while let Some((answer, len)) = Answer::read(&reply.bytes[at..]) {
-            last = Some(answer);
+            answers.push(answer);
             at += len;
         }
         assert_eq!(at, reply.bytes.len(), "a whole reply to each command");
-        last.expect("a reply")
+        answers
     }
 
     /// The reply to a line, as text.

@@ -1,0 +1,86 @@
+//! What is published, and who listens.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
+mod common;
+
+use common::Database;
+
+fn list(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("\n  {word}")).collect();
+    format!("*{}{}", words.len(), words.concat())
+}
+
+#[test]
+fn messages_come_before_the_end_of_a_subscription() {
+    let database = Database::open();
+    let (mut listener, mut client) = (database.client(), database.client());
+    let message = |text: &str| list(&["\"message\"", "\"c\"", text]);
+    listener.run("SUBSCRIBE c d");
+    client.run("PUBLISH c 1");
+    client.run("PUBLISH c 2");
+    assert_eq!(
+        listener.all("UNSUBSCRIBE c"),
+        [
+            message("\"1\""),
+            message("\"2\""),
+            list(&["\"unsubscribe\"", "\"c\"", ":1"])
+        ]
+    );
+    client.run("PUBLISH d 3");
+    let last = list(&["\"message\"", "\"d\"", "\"3\""]);
+    assert_eq!(listener.all("RESET"), [last, "+RESET".to_owned()]);
+    client.run("PUBLISH d 4");
+    assert!(listener.messages().is_empty());
+}
+
+#[test]
+fn what_a_transaction_answers_has_no_messages_in_it() {
+    let database = Database::open();
+    let (mut listener, mut client) = (database.client(), database.client());
+    listener.run("HELLO 3");
+    for line in ["SUBSCRIBE c", "MULTI", "UNSUBSCRIBE c", "GET k"] {
+        listener.run(line);
+    }
+    client.run("PUBLISH c 1");
+    let answers = listener.all("EXEC");
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert_eq!(listener.messages().len(), 1);
+}
+
+#[test]
+fn patterns_are_told_apart_and_counted_once() {
+    let database = Database::open();
+    let (mut one, mut other, mut client) = (database.client(), database.client(), database.client());
+    one.run("PSUBSCRIBE a* b*");
+    other.run("PSUBSCRIBE a* ?x");
+    assert_eq!(client.run("PUBSUB NUMPAT"), ":3");
+    assert_eq!(client.run("PUBLISH ax m"), ":3");
+    assert_eq!(one.messages(), ["*4 \"pmessage\" \"a*\" \"ax\" \"m\""]);
+    assert_eq!(
+        other.messages(),
+        [
+            "*4 \"pmessage\" \"?x\" \"ax\" \"m\"",
+            "*4 \"pmessage\" \"a*\" \"ax\" \"m\""
+        ]
+    );
+    one.run("PUNSUBSCRIBE a*");
+    assert_eq!(client.run("PUBSUB NUMPAT"), ":3");
+    assert_eq!(client.run("PUBLISH ax m"), ":2");
+    drop(other);
+    assert_eq!(client.run("PUBSUB NUMPAT"), ":1");
+    assert_eq!(client.run("PUBLISH ax m"), ":0");
+}
+
+#[test]
+fn who_resets_is_who_he_was_when_he_came() {
+    let database = Database::open();
+    let mut client = database.stranger();
+    assert_eq!(client.run("GET k"), "-NOAUTH Authentication required.");
+    assert_eq!(client.run("AUTH password"), "+OK");
+    assert_eq!(client.run("GET k"), "$-1");
+    // Nobody wants replies, until RESET.
+    assert!(client.all("CLIENT REPLY OFF").is_empty() && client.all("PING").is_empty());
+    assert_eq!(client.all("RESET"), ["+RESET"]);
+    assert_eq!(client.all("GET k"), ["-NOAUTH Authentication required."]);
+}
