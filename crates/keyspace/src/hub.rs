@@ -7,7 +7,7 @@
 //! when the change can be seen; that one looks again, and wakes the next one when it is done. There is a line for each type of value: who
 //! waits for a sorted set has nothing to do with a list. Who only reads, as XREAD does, takes nothing from the others: all such look.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -79,10 +79,28 @@ impl Waiters {
 #[derive(Default)]
 struct Channels {
     by_name: HashMap<Vec<u8>, Vec<Arc<Subscriber>>>,
-    by_pattern: Vec<(Vec<u8>, Glob, Arc<Subscriber>)>,
+    by_pattern: BTreeMap<Vec<u8>, OfPattern>,
     /// Those of SSUBSCRIBE.
     of_shards: HashMap<Vec<u8>, Vec<Arc<Subscriber>>>,
 }
+
+/// Who listens to the channels that a pattern takes.
+struct OfPattern {
+    glob: Arc<Glob>,
+    listening: Vec<Arc<Subscriber>>,
+}
+
+impl OfPattern {
+    fn new(pattern: &[u8]) -> OfPattern {
+        OfPattern {
+            glob: Arc::new(Glob::new(pattern)),
+            listening: Vec::new(),
+        }
+    }
+}
+
+/// Longer names of channels are compared with patterns while nobody else waits for that.
+const COMPARED_BYTES_MAX: usize = 1 << 10;
 
 /// The kinds of subscriptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,59 +182,77 @@ impl Subscriber {
 impl Hub {
     pub fn subscribe(&self, how: Listens, name: &[u8], subscriber: &Arc<Subscriber>) {
         let mut channels = self.channels.lock();
-        match how {
-            Listens::ToChannel => channels
-                .by_name
-                .entry(name.to_vec())
-                .or_default()
-                .push(subscriber.clone()),
-            Listens::ToShard => channels
-                .of_shards
-                .entry(name.to_vec())
-                .or_default()
-                .push(subscriber.clone()),
+        let name = name.to_vec();
+        let listening = match how {
+            Listens::ToChannel => channels.by_name.entry(name).or_default(),
+            Listens::ToShard => channels.of_shards.entry(name).or_default(),
             Listens::ToPattern => {
-                let glob = Glob::new(name);
-                channels.by_pattern.push((name.to_vec(), glob, subscriber.clone()));
+                let place = channels.by_pattern.entry(name);
+                &mut place.or_insert_with_key(|pattern| OfPattern::new(pattern)).listening
+            }
+        };
+        listening.push(subscriber.clone());
+    }
+
+    pub fn unsubscribe(&self, how: Listens, name: &[u8], subscriber: &Arc<Subscriber>) {
+        let channels = &mut *self.channels.lock();
+        let listening = match how {
+            Listens::ToChannel => channels.by_name.get_mut(name),
+            Listens::ToShard => channels.of_shards.get_mut(name),
+            Listens::ToPattern => channels.by_pattern.get_mut(name).map(|of| &mut of.listening),
+        };
+        let Some(listening) = listening else { return };
+        listening.retain(|other| !Arc::ptr_eq(other, subscriber));
+        if listening.is_empty() {
+            match how {
+                Listens::ToChannel => drop(channels.by_name.remove(name)),
+                Listens::ToShard => drop(channels.of_shards.remove(name)),
+                Listens::ToPattern => drop(channels.by_pattern.remove(name)),
             }
         }
     }
 
-    pub fn unsubscribe(&self, how: Listens, name: &[u8], subscriber: &Arc<Subscriber>) {
-        let mut channels = self.channels.lock();
-        let by_name = match how {
-            Listens::ToPattern => {
-                let is_it = |(pattern, _, other): &(Vec<u8>, Glob, Arc<Subscriber>)| {
-                    pattern == name && Arc::ptr_eq(other, subscriber)
-                };
-                return channels.by_pattern.retain(|one| !is_it(one));
-            }
-            Listens::ToChannel => &mut channels.by_name,
-            Listens::ToShard => &mut channels.of_shards,
+    /// How many listen to a channel, or a pattern, of this name.
+    pub fn subscribers(&self, how: Listens, name: &[u8]) -> usize {
+        let channels = self.channels.lock();
+        let listening = match how {
+            Listens::ToChannel => channels.by_name.get(name),
+            Listens::ToShard => channels.of_shards.get(name),
+            Listens::ToPattern => channels.by_pattern.get(name).map(|of| &of.listening),
         };
-        if let Some(listening) = by_name.get_mut(name) {
-            listening.retain(|other| !Arc::ptr_eq(other, subscriber));
-            if listening.is_empty() {
-                by_name.remove(name);
-            }
-        }
+        listening.map_or(0, Vec::len)
     }
 
     /// How many a message of PUBLISH would reach.
     pub fn listeners(&self, channel: &[u8]) -> usize {
+        let taking = self.taking(channel);
         let channels = self.channels.lock();
         let by_name = channels.by_name.get(channel).map_or(0, Vec::len);
-        let by_pattern = channels.by_pattern.iter().filter(|(_, glob, _)| glob.takes(channel));
-        by_name + by_pattern.count()
+        let by_pattern = channels.taken_by(channel, &taking).map(|(_, of)| of.listening.len());
+        by_name + by_pattern.sum::<usize>()
     }
 
-    /// How many a message of SPUBLISH would reach.
-    pub fn shard_listeners(&self, channel: &[u8]) -> usize {
-        self.channels.lock().of_shards.get(channel).map_or(0, Vec::len)
+    /// The patterns that take a channel of a long name.
+    fn taking(&self, channel: &[u8]) -> BTreeSet<Vec<u8>> {
+        if channel.len() <= COMPARED_BYTES_MAX {
+            return BTreeSet::new();
+        }
+        let patterns: Vec<(Vec<u8>, Arc<Glob>)> = {
+            let channels = self.channels.lock();
+            let patterns = channels.by_pattern.iter();
+            patterns
+                .map(|(pattern, of)| (pattern.clone(), of.glob.clone()))
+                .collect()
+        };
+        let taking = patterns
+            .into_iter()
+            .filter(|(_, glob)| glob.matches(channel).unwrap_or(false));
+        taking.map(|(pattern, _)| pattern).collect()
     }
 
     /// Gives a message to all who listen; how many do.
     pub fn publish(&self, channel: &[u8], message: &[u8]) -> usize {
+        let taking = self.taking(channel);
         let channels = self.channels.lock();
         let mut reached = 0;
         for subscriber in channels.by_name.get(channel).into_iter().flatten() {
@@ -228,8 +264,8 @@ impl Hub {
                 reply.bulk(message);
             });
         }
-        for (pattern, glob, subscriber) in &channels.by_pattern {
-            if glob.takes(channel) {
+        for (pattern, of) in channels.taken_by(channel, &taking) {
+            for subscriber in &of.listening {
                 reached += 1;
                 subscriber.push(|reply| {
                     reply.push(4);
@@ -259,27 +295,34 @@ impl Hub {
     }
 
     /// The channels that somebody listens to.
-    pub fn channels(&self, how: Listens) -> Vec<(Vec<u8>, usize)> {
+    pub fn channels(&self, how: Listens) -> Vec<Vec<u8>> {
         let channels = self.channels.lock();
         let by_name = match how {
             Listens::ToShard => &channels.of_shards,
             Listens::ToChannel | Listens::ToPattern => &channels.by_name,
         };
-        by_name
-            .iter()
-            .map(|(name, listening)| (name.clone(), listening.len()))
-            .collect()
+        by_name.keys().cloned().collect()
     }
 
     /// How many different patterns somebody listens to.
     pub fn patterns(&self) -> usize {
-        let channels = self.channels.lock();
-        let different: HashSet<&[u8]> = channels
-            .by_pattern
+        self.channels.lock().by_pattern.len()
+    }
+}
+
+impl Channels {
+    /// The patterns that take a channel. `taking`: those that take one of a long name.
+    fn taken_by<'s>(
+        &'s self,
+        channel: &'s [u8],
+        taking: &'s BTreeSet<Vec<u8>>,
+    ) -> impl Iterator<Item = (&'s Vec<u8>, &'s OfPattern)> {
+        self.by_pattern
             .iter()
-            .map(|(pattern, ..)| pattern.as_slice())
-            .collect();
-        different.len()
+            .filter(move |(pattern, of)| match channel.len() <= COMPARED_BYTES_MAX {
+                true => of.glob.takes(channel),
+                false => taking.contains(*pattern),
+            })
     }
 }
 

@@ -64,12 +64,30 @@ fn patterns_are_told_apart_and_counted_once() {
             "*4 \"pmessage\" \"a*\" \"ax\" \"m\""
         ]
     );
+    let long = format!("b{}", "x".repeat(3000));
+    assert_eq!(client.run(&format!("PUBLISH {long} m")), ":1");
+    assert!(one.messages()[0].contains(&long) && other.messages().is_empty());
     one.run("PUNSUBSCRIBE a*");
     assert_eq!(client.run("PUBSUB NUMPAT"), ":3");
     assert_eq!(client.run("PUBLISH ax m"), ":2");
     drop(other);
     assert_eq!(client.run("PUBSUB NUMPAT"), ":1");
     assert_eq!(client.run("PUBLISH ax m"), ":0");
+}
+
+#[test]
+fn listeners_are_counted_by_channel() {
+    let database = Database::open();
+    let (mut one, mut other, mut client) = (database.client(), database.client(), database.client());
+    one.run("SUBSCRIBE a b");
+    other.run("SUBSCRIBE a");
+    other.run("SSUBSCRIBE b");
+    let counts = list(&["\"a\"", ":2", "\"b\"", ":1", "\"c\"", ":0", "\"a\"", ":2"]);
+    assert_eq!(client.run("PUBSUB NUMSUB a b c a"), counts);
+    assert_eq!(
+        client.run("PUBSUB SHARDNUMSUB a b"),
+        list(&["\"a\"", ":0", "\"b\"", ":1"])
+    );
 }
 
 #[test]

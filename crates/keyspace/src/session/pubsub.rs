@@ -213,7 +213,7 @@ fn send(call: &mut SessionCall, to_shard: bool) -> Outcome {
     let reached = match &mut call.session.held_messages {
         Some(held) => {
             let reached = match to_shard {
-                true => keyspace.hub.shard_listeners(&message.channel),
+                true => keyspace.hub.subscribers(Listens::ToShard, &message.channel),
                 false => keyspace.hub.listeners(&message.channel),
             };
             held.push(message);
@@ -256,7 +256,7 @@ pub fn shard_channels(call: &mut SessionCall) -> Outcome {
 fn list(call: &mut SessionCall, how: Listens) -> Outcome {
     let glob = Glob::new(call.args.get(2).copied().unwrap_or(b"*"));
     let mut names = Vec::new();
-    for (name, _) in call.session.keyspace.hub.channels(how) {
+    for name in call.session.keyspace.hub.channels(how) {
         if glob.matches(&name)? {
             names.push(name);
         }
@@ -275,14 +275,10 @@ pub fn shard_numsub(call: &mut SessionCall) -> Outcome {
 }
 
 fn count(call: &mut SessionCall, how: Listens) -> Outcome {
-    let known = call.session.keyspace.hub.channels(how);
     call.reply.array(2 * (call.args.len() - 2));
     for &name in &call.args[2..] {
         governor::tick()?;
-        let listening = known
-            .iter()
-            .find(|(known, _)| known == name)
-            .map_or(0, |(_, count)| *count);
+        let listening = call.session.keyspace.hub.subscribers(how, name);
         call.reply.bulk(name);
         call.reply.integer(listening as i64);
     }
