@@ -1,7 +1,7 @@
 //! The decoders of what nodes say to each other about messages, for the fuzzers.
 
 use super::interest::{Channels, Interest};
-use super::words::{Answer, Frame, Message};
+use super::words::{Answer, Frame, Message, Piece};
 use super::{Heard, Neighbours, Speaker};
 use crate::hub::Hub;
 
@@ -56,9 +56,11 @@ pub fn corpus() -> Vec<Vec<u8>> {
         },
         Frame::Piece {
             sequence: 2,
-            word_bytes: word.len() as u32,
-            offset: 0,
-            bytes: word,
+            piece: Piece {
+                word_bytes: word.len() as u32,
+                offset: 0,
+                bytes: word,
+            },
         },
     ];
     let answers = [Answer::Holds(7), Answer::Heard, Answer::Busy];

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::interest::{Channels, Interest};
-use super::words::{Answer, Frame, Message, WORD_BYTES_MAX};
+use super::words::{Answer, Frame, Message, Piece, WORD_BYTES_MAX};
 use super::{Neighbour, Neighbours};
 use crate::hub::Hub;
 
@@ -82,28 +82,13 @@ impl Neighbours {
                 hearing.piece = Vec::new();
                 return Some(hearing.tell(&from, words));
             }
-            Frame::Piece {
-                sequence,
-                word_bytes,
-                offset,
-                bytes,
-            } => {
+            Frame::Piece { sequence, piece } => {
                 hearing.sequence = sequence;
-                let word_bytes = word_bytes as usize;
-                if offset == 0 {
-                    hearing.piece = Vec::new();
+                match hearing.join(piece) {
+                    Ok(Some(word)) => return Some(hearing.tell(&from, word)),
+                    Ok(None) => Answer::Heard,
+                    Err(NoPlace) => Answer::Busy,
                 }
-                let is_next = hearing.piece.len() == offset as usize && word_bytes <= WORD_BYTES_MAX;
-                if !is_next || bytes.len() > word_bytes - hearing.piece.len() {
-                    hearing.piece = Vec::new();
-                    return Some(Heard::Answer(Answer::Busy));
-                }
-                hearing.piece.extend_from_slice(&bytes);
-                if hearing.piece.len() == word_bytes {
-                    let word = std::mem::take(&mut hearing.piece);
-                    return Some(hearing.tell(&from, word));
-                }
-                Answer::Heard
             }
         };
         Some(Heard::Answer(answer))
@@ -144,7 +129,29 @@ impl Neighbours {
     }
 }
 
+/// A piece that does not follow what has come of its word.
+struct NoPlace;
+
 impl Hearing {
+    /// Puts a piece behind those before it. A word that is whole now.
+    fn join(&mut self, piece: Piece) -> Result<Option<Vec<u8>>, NoPlace> {
+        let before = std::mem::take(&mut self.piece);
+        let mut word = match piece.offset {
+            0 => Vec::new(),
+            _ => before,
+        };
+        let (word_bytes, end) = (piece.word_bytes as usize, word.len() + piece.bytes.len());
+        if word.len() != piece.offset as usize || end > word_bytes || word_bytes > WORD_BYTES_MAX {
+            return Err(NoPlace);
+        }
+        word.extend_from_slice(&piece.bytes);
+        if end == word_bytes {
+            return Ok(Some(word));
+        }
+        self.piece = word;
+        Ok(None)
+    }
+
     fn tell(&mut self, from: &Arc<Neighbour>, words: Vec<u8>) -> Heard {
         self.is_telling = true;
         Heard::Telling(Telling {

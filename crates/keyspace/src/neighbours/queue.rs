@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use super::words::{FRAME_BYTES, Frame, WORD_BYTES_MAX, Word};
+use super::words::{FRAME_BYTES, Frame, Piece, WORD_BYTES_MAX, Word};
 
 /// Of all words that wait.
 const QUEUE_BYTES_MAX: usize = 32 << 20;
@@ -56,9 +56,11 @@ impl Queue {
             let end = word_bytes.min(self.cut + FRAME_BYTES);
             let frame = Frame::Piece {
                 sequence: sequence(),
-                word_bytes: word_bytes as u32,
-                offset: self.cut as u32,
-                bytes: first[self.cut..end].to_vec(),
+                piece: Piece {
+                    word_bytes: word_bytes as u32,
+                    offset: self.cut as u32,
+                    bytes: first[self.cut..end].to_vec(),
+                },
             };
             self.cut = end;
             let is_last = end == word_bytes;
@@ -137,12 +139,14 @@ mod tests {
         assert!(matches!(frame, Frame::Words { sequence: 1, words } if words.len() == 30));
         assert_eq!(count, 2);
         let (frame, count) = next(&mut queue).unwrap();
-        assert!(matches!(frame, Frame::Piece { offset: 0, bytes, .. } if bytes.len() == FRAME_BYTES));
+        let piece = |frame| match frame {
+            Frame::Piece { piece, .. } => (piece.offset as usize, piece.bytes.len()),
+            other => panic!("no piece: {other:?}"),
+        };
+        assert_eq!(piece(frame), (0, FRAME_BYTES));
         assert_eq!(count, 0);
         let (frame, count) = next(&mut queue).unwrap();
-        assert!(
-            matches!(frame, Frame::Piece { offset, bytes, .. } if offset as usize == FRAME_BYTES && bytes.len() == 5)
-        );
+        assert_eq!(piece(frame), (FRAME_BYTES, 5));
         assert_eq!(count, 1);
         assert_eq!(next(&mut queue).unwrap().1, 1);
         assert!(next(&mut queue).is_none());

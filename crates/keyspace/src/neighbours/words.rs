@@ -24,18 +24,31 @@ const BUSY: u8 = 3;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Frame {
     /// What the clients of this node listen to.
-    Interest { version: u64, interest: Interest },
+    Interest {
+        version: u64,
+        interest: Interest,
+    },
     /// Whether the other node holds this version of it.
-    Check { version: u64 },
+    Check {
+        version: u64,
+    },
     /// Whole words. Whoever has heard a later sequence passes an earlier one over.
-    Words { sequence: u64, words: Vec<u8> },
-    /// Of one word, from a place on.
+    Words {
+        sequence: u64,
+        words: Vec<u8>,
+    },
     Piece {
         sequence: u64,
-        word_bytes: u32,
-        offset: u32,
-        bytes: Vec<u8>,
+        piece: Piece,
     },
+}
+
+/// Of one word, from a place on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Piece {
+    pub word_bytes: u32,
+    pub offset: u32,
+    pub bytes: Vec<u8>,
 }
 
 /// What is said to that.
@@ -67,18 +80,13 @@ impl Frame {
                 put_u64(&mut to, *sequence);
                 to.extend_from_slice(words);
             }
-            Frame::Piece {
-                sequence,
-                word_bytes,
-                offset,
-                bytes,
-            } => {
-                to.reserve_exact(17 + bytes.len());
+            Frame::Piece { sequence, piece } => {
+                to.reserve_exact(17 + piece.bytes.len());
                 to.push(PIECE);
                 put_u64(&mut to, *sequence);
-                put_u32(&mut to, *word_bytes);
-                put_u32(&mut to, *offset);
-                to.extend_from_slice(bytes);
+                put_u32(&mut to, piece.word_bytes);
+                put_u32(&mut to, piece.offset);
+                to.extend_from_slice(&piece.bytes);
             }
         }
         to
@@ -105,9 +113,11 @@ impl Frame {
             },
             PIECE => Frame::Piece {
                 sequence: bytes.u64()?,
-                word_bytes: bytes.u32()?,
-                offset: bytes.u32()?,
-                bytes: bytes.0.to_vec(),
+                piece: Piece {
+                    word_bytes: bytes.u32()?,
+                    offset: bytes.u32()?,
+                    bytes: bytes.0.to_vec(),
+                },
             },
             _ => return None,
         })
@@ -265,9 +275,11 @@ mod tests {
         assert_eq!(Frame::decode(&words.encode()), Some(words));
         let piece = Frame::Piece {
             sequence: 1,
-            word_bytes: 2,
-            offset: 1,
-            bytes: b"a".to_vec(),
+            piece: Piece {
+                word_bytes: 2,
+                offset: 1,
+                bytes: b"a".to_vec(),
+            },
         };
         assert_eq!(Frame::decode(&piece.encode()), Some(piece));
         for answer in [Answer::Holds(u64::MAX), Answer::Heard, Answer::Busy] {
