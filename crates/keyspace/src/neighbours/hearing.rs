@@ -43,6 +43,7 @@ pub enum Heard {
 /// Messages that are being told to the clients of this node.
 pub struct Telling {
     from: Arc<Neighbour>,
+    incarnation: u32,
     words: Vec<u8>,
     at: usize,
 }
@@ -156,6 +157,7 @@ impl Hearing {
         self.is_telling = true;
         Heard::Telling(Telling {
             from: from.clone(),
+            incarnation: self.incarnation,
             words,
             at: 0,
         })
@@ -171,6 +173,10 @@ impl Telling {
 
 impl Drop for Telling {
     fn drop(&mut self) {
-        self.from.hearing.lock().is_telling = false;
+        let mut hearing = self.from.hearing.lock();
+        // The node may have begun another life, whose words are being told.
+        if hearing.incarnation == self.incarnation {
+            hearing.is_telling = false;
+        }
     }
 }

@@ -257,3 +257,26 @@ fn who_is_told_slowly_is_not_told_two_frames_at_once() {
     assert_eq!(texts(&subscriber), ["1", "3"]);
     assert_eq!(a.neighbours.counted().lost, 1);
 }
+
+#[test]
+fn what_is_left_of_an_earlier_life_ends_nothing_of_the_next_one() {
+    let (a, b) = (Node::new(1, 1, &[2]), Node::new(2, 1, &[1]));
+    let _subscriber = b.subscribe(Listens::ToChannel, b"news");
+    let begin = |node: &Node| {
+        b.tell_all(node);
+        node.publish(b"x");
+        let (frame, _) = node.neighbours.next_words(2).unwrap();
+        match b.neighbours.hear(node.speaker, &frame.encode()) {
+            Some(Heard::Telling(telling)) => telling,
+            _ => panic!("there is a message"),
+        }
+    };
+    let before = begin(&a);
+    let renewed = Node::new(1, 2, &[2]);
+    let telling = begin(&renewed);
+    drop(before);
+    renewed.publish(b"y");
+    let (second, _) = renewed.neighbours.next_words(2).unwrap();
+    assert_eq!(b.hears(renewed.speaker, &second), Some(Answer::Busy));
+    drop(telling);
+}
