@@ -155,6 +155,39 @@ impl List {
         Ok(values)
     }
 
+    /// Takes some of the values, which are all that there are, out of the list. Those on the shorter side move.
+    fn take_out(&mut self, work: &mut Work<'_>, db: &Db, values: Vec<Vec<u8>>, removed: &[usize]) -> Outcome {
+        let (Some(&first), Some(&last)) = (removed.first(), removed.last()) else {
+            return Ok(());
+        };
+        let moves_front = last + 1 < values.len() - first;
+        let moved = match moves_front {
+            true => 0..last + 1,
+            false => first..values.len(),
+        };
+        let (mut stays, mut gone) = (Vec::new(), removed.iter().peekable());
+        for (at, value) in values.into_iter().enumerate().take(moved.end).skip(moved.start) {
+            governor::tick()?;
+            if gone.next_if_eq(&&at).is_none() {
+                stays.push(value);
+            }
+        }
+        if !moves_front {
+            return self.rewrite(work, db, first as i64, &stays);
+        }
+        for _ in removed {
+            governor::tick()?;
+            work.remove_element(db, Part::List, self.key(self.first))?;
+            self.first += 1;
+            self.collection.len -= 1;
+        }
+        for (at, value) in stays.iter().enumerate() {
+            governor::tick()?;
+            self.put(work, db, self.first + at as i64, value)?;
+        }
+        Ok(())
+    }
+
     /// Writes the values from an index on, which are now these; what is behind them goes.
     fn rewrite(&mut self, work: &mut Work<'_>, db: &Db, from: i64, values: &[Vec<u8>]) -> Outcome {
         for (at, value) in values.iter().enumerate() {
@@ -386,30 +419,24 @@ pub fn lrem(call: &mut Call) -> Outcome {
         call.reply.integer(0);
         return Ok(());
     };
-    let mut values = list.values(call.work, &db, 0, list.len() - 1)?;
+    let values = list.values(call.work, &db, 0, list.len() - 1)?;
     let most = match count {
         0 => usize::MAX,
         count => usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX),
     };
-    let equal = values
-        .iter()
-        .enumerate()
-        .filter(|(_, value)| *value == wanted)
-        .map(|(at, _)| at);
-    let mut removed: Vec<usize> = match count < 0 {
-        false => equal.take(most).collect(),
-        true => {
-            let all: Vec<usize> = equal.collect();
-            let skipped = all.len().saturating_sub(most);
-            all[skipped..].to_vec()
+    let mut equal = Vec::new();
+    for (at, value) in values.iter().enumerate() {
+        governor::tick()?;
+        if value == wanted {
+            equal.push(at);
         }
+    }
+    let removed = match count < 0 {
+        false => &equal[..most.min(equal.len())],
+        true => &equal[equal.len().saturating_sub(most)..],
     };
-    removed.reverse();
-    if let Some(&first) = removed.last() {
-        for &at in &removed {
-            values.remove(at);
-        }
-        list.rewrite(call.work, &db, first as i64, &values[first..])?;
+    if !removed.is_empty() {
+        list.take_out(call.work, &db, values, removed)?;
         call.note(Class::List, "lrem", key);
         list.save(call.work, &db, key)?;
     }
