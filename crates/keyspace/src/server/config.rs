@@ -1,5 +1,7 @@
 //! CONFIG and INFO.
 
+use std::collections::BTreeSet;
+
 use crate::failure::{Failure, Outcome, wrong_number_of_arguments};
 use crate::glob::Glob;
 use crate::keyspace::Keyspace;
@@ -107,15 +109,14 @@ const NUMBERS: &[Number] = &[
 ];
 
 impl Number {
-    fn set(&self, keyspace: &Keyspace, text: &[u8]) -> Outcome {
+    fn parse(&self, text: &[u8]) -> Outcome<i64> {
         let value = redis_wire::number::parse_i64(text)
             .ok_or_else(|| not_set(self.name, "argument couldn't be parsed into an integer"))?;
         if !(self.min..=self.max).contains(&value) {
             let range = format!("argument must be between {} and {} inclusive", self.min, self.max);
             return Err(not_set(self.name, &range));
         }
-        (self.set)(keyspace, value);
-        Ok(())
+        Ok(value)
     }
 }
 
@@ -177,45 +178,64 @@ const WITHOUT_MEANING: &[&str] = &[
     "busy-reply-threshold",
 ];
 
-/// Takes what is so already, what can be changed, and what means nothing here.
+/// What a parameter becomes.
+enum Change {
+    Notified(u32),
+    Number(&'static Number, i64),
+    /// It is so already, or means nothing here.
+    None,
+}
+
+impl Change {
+    fn of(given: &[u8], value: &[u8], known: &[(&str, String)]) -> Outcome<Change> {
+        let name = &*String::from_utf8_lossy(given).to_ascii_lowercase();
+        if name == "notify-keyspace-events" {
+            let bits = std::str::from_utf8(value).ok().and_then(notify::parse);
+            let why = "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
+            return bits.map(Change::Notified).ok_or_else(|| not_set(name, why));
+        }
+        if let Some(number) = NUMBERS.iter().find(|number| number.name == name) {
+            return Ok(Change::Number(number, number.parse(value)?));
+        }
+        if name == "maxmemory" && memory_value(value).is_none() {
+            return Err(not_set(name, "argument must be a memory value"));
+        }
+        if WITHOUT_MEANING.contains(&name) {
+            return Ok(Change::None);
+        }
+        match known.iter().find(|(known, _)| *known == name) {
+            None => Err(Failure::naming(
+                "ERR Unknown option or number of arguments for CONFIG SET - '{}'",
+                &[given],
+            )),
+            Some((_, now)) if name == "maxmemory" && now.parse().ok() == memory_value(value) => Ok(Change::None),
+            Some((_, now)) if now.as_bytes() != value => Err(not_set(name, "can't set immutable config")),
+            Some(_) => Ok(Change::None),
+        }
+    }
+}
+
+/// Sets all parameters, or none where one of them cannot be.
 pub fn set(call: &mut SessionCall) -> Outcome {
     let pairs = &call.args[2..];
     if pairs.len() % 2 == 1 {
         return Err(wrong_number_of_arguments("config|set"));
     }
     let parameters = parameters(call);
+    let (mut names, mut changes) = (BTreeSet::new(), Vec::new());
     for pair in pairs.chunks(2) {
-        let name = String::from_utf8_lossy(pair[0]).to_ascii_lowercase();
-        if name == "notify-keyspace-events" {
-            let bits = std::str::from_utf8(pair[1]).ok().and_then(notify::parse);
-            let bits = bits.ok_or_else(|| {
-                Failure::reply("ERR CONFIG SET failed (possibly related to argument 'notify-keyspace-events') - Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")
-            })?;
-            call.session.keyspace.set_notified(bits, call.host);
-            continue;
+        governor::tick()?;
+        changes.push(Change::of(pair[0], pair[1], &parameters)?);
+        if !names.insert(pair[0].to_ascii_lowercase()) {
+            return Err(not_set(&String::from_utf8_lossy(pair[0]), "duplicate parameter"));
         }
-        if let Some(number) = NUMBERS.iter().find(|number| number.name == name) {
-            number.set(&call.session.keyspace, pair[1])?;
-            continue;
-        }
-        if name == "maxmemory" && memory_value(pair[1]).is_none() {
-            return Err(not_set("maxmemory", "argument must be a memory value"));
-        }
-        if WITHOUT_MEANING.contains(&name.as_str()) {
-            continue;
-        }
-        match parameters.iter().find(|(known, _)| *known == name) {
-            None => {
-                return Err(Failure::naming(
-                    "ERR Unknown option or number of arguments for CONFIG SET - '{}'",
-                    &[pair[0]],
-                ));
-            }
-            Some((_, value)) if name == "maxmemory" && value.parse().ok() == memory_value(pair[1]) => {}
-            Some((_, value)) if value.as_bytes() != pair[1] => {
-                return Err(not_set(&name, "can't set immutable config"));
-            }
-            Some(_) => {}
+    }
+    let keyspace = call.session.keyspace.clone();
+    for change in changes {
+        match change {
+            Change::Notified(bits) => keyspace.set_notified(bits, call.host),
+            Change::Number(number, value) => (number.set)(&keyspace, value),
+            Change::None => {}
         }
     }
     call.reply.ok();
