@@ -1,5 +1,6 @@
 //! CLIENT.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::call::is_word;
@@ -84,10 +85,11 @@ pub fn list(call: &mut SessionCall) -> Outcome {
             wanted.retain(|client| listens == Some(client.listens()));
         }
         [option, ref ids @ ..] if is_word(option, "ID") && !ids.is_empty() => {
-            let mut named = Vec::new();
+            let mut named = BTreeSet::new();
             for id in ids {
+                governor::tick()?;
                 let id = redis_wire::number::parse_u64(id);
-                named.push(id.ok_or_else(|| Failure::reply("ERR Invalid client ID"))?);
+                named.insert(id.ok_or_else(|| Failure::reply("ERR Invalid client ID"))?);
             }
             wanted.retain(|client| named.contains(&client.id));
         }
