@@ -103,7 +103,7 @@ impl Keyspace {
     /// The tables of a database, which are made when it is used for the first time.
     pub fn db(&self, number: u32, host: &dyn Host) -> Outcome<Arc<Db>> {
         if let Some(Some(db)) = self.dbs.read().get(number as usize)
-            && (db.version == self.engine.catalog_version() || self.is_current(db)?)
+            && db.version == self.engine.catalog_version()
         {
             return Ok(db.clone());
         }
