@@ -19,8 +19,13 @@ pub fn choose(random: &std::sync::Arc<dyn Random>, len: usize, count: Option<i64
                 .checked_neg()
                 .filter(|&count| count <= CHOSEN_MAX)
                 .ok_or_else(out_of_range)?;
-            governor::ensure(count as usize * size_of::<usize>()).map_err(Failure::from)?;
-            Ok((0..count).map(|_| below(len)).collect())
+            governor::ensure(count as usize * size_of::<usize>())?;
+            let mut chosen = Vec::with_capacity(count as usize);
+            for _ in 0..count {
+                governor::tick()?;
+                chosen.push(below(len));
+            }
+            Ok(chosen)
         }
         Some(count) => {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
@@ -31,6 +36,7 @@ pub fn choose(random: &std::sync::Arc<dyn Random>, len: usize, count: Option<i64
             let mut chosen = HashSet::with_capacity(count);
             let mut order = Vec::with_capacity(count);
             for end in len - count..len {
+                governor::tick()?;
                 let at = below(end + 1);
                 let at = if chosen.contains(&at) { end } else { at };
                 chosen.insert(at);

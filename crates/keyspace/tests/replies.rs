@@ -25,8 +25,10 @@ scripts!(
     operator,
     scan,
     sort,
+    sorted_sets,
     stream_groups,
     streams,
+    strings,
     tracking,
     transactions
 );

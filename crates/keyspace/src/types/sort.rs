@@ -42,11 +42,13 @@ fn options<'c>(call: &Call<'c, '_>, may_store: bool) -> Outcome<SortOptions<'c>>
 }
 
 /// What a pattern means for an element: `#` itself, `weight_*` a string's value, `hash_*->field` a field's.
-fn look_up(call: &Call, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
+fn look_up(call: &Call, pattern: &[u8], element: &[u8]) -> Outcome<Option<Vec<u8>>> {
     if pattern == b"#" {
-        return Some(element.to_vec());
+        return Ok(Some(element.to_vec()));
     }
-    let star = pattern.iter().position(|&byte| byte == b'*')?;
+    let Some(star) = pattern.iter().position(|&byte| byte == b'*') else {
+        return Ok(None);
+    };
     let (before, after) = (&pattern[..star], &pattern[star + 1..]);
     let arrow = after.windows(2).position(|two| two == b"->");
     let (after, field) = match arrow.filter(|&arrow| arrow + 2 < after.len()) {
@@ -54,12 +56,16 @@ fn look_up(call: &Call, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
         None => (after, None),
     };
     let key = [before, element, after].concat();
-    match field {
-        None => call.string(&key).ok().flatten(),
-        Some(field) => {
-            let hash = call.hash(&key).ok().flatten()?;
-            call.field(hash.id, field, <[u8]>::to_vec)
-        }
+    let found = match field {
+        None => call.string(&key),
+        Some(field) => call
+            .hash(&key)
+            .map(|hash| hash.and_then(|hash| call.field(hash.id, field, <[u8]>::to_vec))),
+    };
+    match found {
+        // A key of another type is as none.
+        Err(failure) if failure.is_wrong_type() => Ok(None),
+        found => found,
     }
 }
 
@@ -71,7 +77,7 @@ enum Weight {
 
 fn weight(call: &Call, options: &SortOptions<'_>, element: &[u8]) -> Outcome<Weight> {
     let value = match options.by {
-        Some(pattern) => look_up(call, pattern, element),
+        Some(pattern) => look_up(call, pattern, element)?,
         None => Some(element.to_vec()),
     };
     if options.by_text {
@@ -149,7 +155,7 @@ fn run(call: &mut Call, may_store: bool) -> Outcome {
         }
         for pattern in &options.gets {
             governor::tick()?;
-            output.push(look_up(call, pattern, &element));
+            output.push(look_up(call, pattern, &element)?);
         }
     }
     let Some(target) = options.target else {

@@ -589,6 +589,10 @@ fn range_options(call: &Call, from: usize, fixed: Option<(By, bool)>, may_have_s
             "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
         ));
     }
+    if found.by == By::Rank {
+        // All of them, from wherever.
+        found.limit = None;
+    }
     if found.with_scores && found.by == By::Member {
         return Err(Failure::reply(
             "ERR syntax error, WITHSCORES not supported in combination with BYLEX",

@@ -102,22 +102,29 @@ fn combined_keys<'c>(call: &Call<'c, '_>, at: usize) -> Outcome<(&'c [&'c [u8]],
     Ok(rest.split_at(count))
 }
 
+/// How scores become those of the result.
+struct Scoring {
+    /// Of each set.
+    weights: Vec<f64>,
+    aggregate: Aggregate,
+}
+
 /// What an operation on several sets makes, and whether scores are wanted.
 fn combined(call: &Call, at: usize, operation: Operation, stores: bool) -> Outcome<(Vec<Scored>, bool)> {
     let (keys, _) = combined_keys(call, at)?;
     check_sets(call, keys)?;
-    let (mut weights, mut aggregate, mut with_scores) = (vec![1.0; keys.len()], Aggregate::Sum, false);
+    let (mut scoring, mut with_scores) = (Scoring::of(keys.len()), false);
     let mut options = call.options(at + 1 + keys.len());
     while let Some(option) = options.next() {
         match option {
             option if operation != Operation::Difference && is_word(option, "WEIGHTS") => {
-                for weight in &mut weights {
+                for weight in &mut scoring.weights {
                     let wrong = || Failure::reply("ERR weight value is not a float");
                     *weight = parse_f64(options.value()?).ok_or_else(wrong)?;
                 }
             }
             option if operation != Operation::Difference && is_word(option, "AGGREGATE") => {
-                aggregate = match options.value()? {
+                scoring.aggregate = match options.value()? {
                     how if is_word(how, "SUM") => Aggregate::Sum,
                     how if is_word(how, "MIN") => Aggregate::Min,
                     how if is_word(how, "MAX") => Aggregate::Max,
@@ -128,7 +135,29 @@ fn combined(call: &Call, at: usize, operation: Operation, stores: bool) -> Outco
             _ => return Err(syntax()),
         }
     }
-    let mut found: BTreeMap<Vec<u8>, f64> = BTreeMap::new();
+    let found = combine(call, keys, operation, &scoring)?;
+    let mut found: Vec<Scored> = found.into_iter().collect();
+    governor::sort::sort_by(&mut found, |a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)))?;
+    Ok((found, with_scores))
+}
+
+impl Scoring {
+    /// Scores as they are, added.
+    fn of(sets: usize) -> Scoring {
+        Scoring {
+            weights: vec![1.0; sets],
+            aggregate: Aggregate::Sum,
+        }
+    }
+}
+
+fn combine(
+    call: &Call,
+    keys: &[&[u8]],
+    operation: Operation,
+    Scoring { weights, aggregate }: &Scoring,
+) -> Outcome<BTreeMap<Vec<u8>, f64>> {
+    let mut found = BTreeMap::new();
     for (at, key) in keys.iter().enumerate() {
         let members = scored_members(call, key)?;
         let weighted = |score: f64| {
@@ -147,7 +176,10 @@ fn combined(call: &Call, at: usize, operation: Operation, stores: bool) -> Outco
                 }
             }
             Operation::Intersection if at == 0 => {
-                found.extend(members.into_iter().map(|(member, score)| (member, weighted(score))));
+                for (member, score) in members {
+                    governor::tick()?;
+                    found.insert(member, weighted(score));
+                }
             }
             Operation::Intersection => {
                 let mut both = BTreeMap::new();
@@ -168,9 +200,7 @@ fn combined(call: &Call, at: usize, operation: Operation, stores: bool) -> Outco
             }
         }
     }
-    let mut found: Vec<Scored> = found.into_iter().collect();
-    governor::sort::sort_by(&mut found, |a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)))?;
-    Ok((found, with_scores))
+    Ok(found)
 }
 
 fn answer(call: &mut Call, operation: Operation) -> Outcome {
@@ -218,15 +248,8 @@ pub fn zintercard(call: &mut Call) -> Outcome {
         }
         _ => return Err(syntax()),
     };
-    let mut found: Option<std::collections::BTreeSet<Vec<u8>>> = None;
-    for key in keys {
-        let members = scored_members(call, key)?.into_iter().map(|(member, _)| member);
-        found = Some(match found {
-            None => members.collect(),
-            Some(found) => members.filter(|member| found.contains(member)).collect(),
-        });
-    }
-    let found = found.map_or(0, |found| found.len() as i64);
+    let found = combine(call, keys, Operation::Intersection, &Scoring::of(keys.len()))?;
+    let found = found.len() as i64;
     call.reply.integer(if limit > 0 { found.min(limit) } else { found });
     Ok(())
 }
