@@ -155,7 +155,7 @@ fn read_group(reader: &mut Reader<'_>, form: Form, stream: &StreamValue) -> Outc
         governor::tick()?;
         group.pending.push(PendingValue {
             id: id_of(reader.take(16)?)?,
-            delivered_ms: reader.milliseconds()?,
+            delivered_ms: reader.milliseconds()?.max(0),
             deliveries: reader.number()? as i64,
             consumer: NOBODY,
         });
@@ -163,9 +163,10 @@ fn read_group(reader: &mut Reader<'_>, form: Form, stream: &StreamValue) -> Outc
     governor::sort::sort_by(&mut group.pending, |a, b| a.id.cmp(&b.id))?;
     for consumer in 0..reader.count()? {
         let name = reader.string()?;
-        let seen_ms = reader.milliseconds()?;
+        let seen_ms = reader.milliseconds()?.max(0);
         let active_ms = match form {
-            Form::Third => reader.milliseconds()?,
+            // -1: never.
+            Form::Third => reader.milliseconds()?.max(-1),
             _ => seen_ms,
         };
         group.consumers.push(ConsumerValue {

@@ -180,7 +180,7 @@ pub fn xclaim(call: &mut Call) -> Outcome {
         pending.delivered_ms = delivered_ms;
         match options.deliveries {
             Some(deliveries) => pending.deliveries = deliveries,
-            None => pending.deliveries += i64::from(!options.only_ids),
+            None => pending.deliveries = pending.deliveries.wrapping_add(i64::from(!options.only_ids)),
         }
         take_over(call, &stream, &group, &mut consumer, pending, options.only_ids)?;
         claimed += 1;
@@ -263,7 +263,7 @@ pub fn xautoclaim(call: &mut Call) -> Outcome {
             continue;
         }
         pending.delivered_ms = now_ms;
-        pending.deliveries += i64::from(!only_ids);
+        pending.deliveries = pending.deliveries.wrapping_add(i64::from(!only_ids));
         take_over(call, &stream, &group, &mut consumer, pending, only_ids)?;
         claimed += 1;
     }

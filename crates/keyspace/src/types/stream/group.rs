@@ -278,6 +278,6 @@ impl Group {
             return Some(stream.added.wrapping_sub(self.entries_read as u64));
         }
         let read = stream.count_up_to(self.last, first)?;
-        Some(stream.added - read)
+        Some(stream.added.wrapping_sub(read))
     }
 }

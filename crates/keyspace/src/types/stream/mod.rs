@@ -271,7 +271,8 @@ impl Stream {
         self.len() > 0 && self.max_deleted != StreamId::MIN && id <= self.max_deleted
     }
 
-    /// How many entries there have ever been up to an id, where that can be known.
+    /// How many entries there have ever been up to an id, where that can be known. A stream of RESTORE may say of less than it has: less than
+    /// none then, as in Redis.
     pub fn count_up_to(&self, id: StreamId, first: Option<StreamId>) -> Option<u64> {
         if self.added == 0 {
             return Some(0);
@@ -287,8 +288,8 @@ impl Stream {
             return None;
         }
         match id.cmp(&first) {
-            std::cmp::Ordering::Less => Some(self.added - self.len()),
-            std::cmp::Ordering::Equal => Some(self.added - self.len() + 1),
+            std::cmp::Ordering::Less => Some(self.added.wrapping_sub(self.len())),
+            std::cmp::Ordering::Equal => Some(self.added.wrapping_sub(self.len()).wrapping_add(1)),
             std::cmp::Ordering::Greater => None,
         }
     }
@@ -356,5 +357,26 @@ impl Call<'_, '_> {
     pub fn stream_to_fill(&mut self, key: &[u8]) -> Outcome<Stream> {
         let db = self.db.clone();
         Ok(Stream::of(self.work.collection_to_fill(&db, key, Kind::Stream)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_that_says_of_less_than_it_has_is_counted() {
+        let id = |ms| StreamId { ms, seq: 0 };
+        let stream = Stream {
+            collection: Collection {
+                len: 3,
+                ..Collection::new(1)
+            },
+            last: id(9),
+            max_deleted: StreamId::MIN,
+            added: 1,
+        };
+        let count = |ms| stream.count_up_to(id(ms), Some(id(5))).map(|count| count as i64);
+        assert_eq!([4, 5, 6, 9].map(count), [Some(-2), Some(-1), None, Some(1)]);
     }
 }

@@ -340,7 +340,7 @@ fn history(
             continue;
         }
         pending.delivered_ms = call.work.now_ms;
-        pending.deliveries += 1;
+        pending.deliveries = pending.deliveries.wrapping_add(1);
         group.put_pending(call.work, &db, &pending)?;
     }
     Ok(())
