@@ -25,7 +25,7 @@ use crate::slowlog::Slowlog;
 use crate::spikes::Spikes;
 use crate::tables::{self, DATABASES, Db};
 use crate::tracking::Tracking;
-use crate::work::Event;
+use crate::work::{Class, Event};
 
 /// How long a client goes on later, so that those who wait for what it has brought take it first.
 const LOOKED_WITHIN: Duration = Duration::from_millis(20);
@@ -156,6 +156,11 @@ impl Keyspace {
     #[inline]
     pub fn wants_events(&self) -> bool {
         self.hub.wants_events() || self.neighbours.notified() > 0
+    }
+
+    /// Whether notifications of a class are wanted, on any node.
+    pub fn notifies(&self, class: Class) -> bool {
+        (self.hub.notified() | self.neighbours.notified()) & notify::bit_of(class) != 0
     }
 
     /// Sets `notify-keyspace-events`, on this node: of changes on every node.

@@ -65,7 +65,8 @@ pub fn text(bits: u32) -> String {
     text
 }
 
-fn bit_of(class: Class) -> u32 {
+/// What the parameter has to say for events of a class.
+pub fn bit_of(class: Class) -> u32 {
     let letter = match class {
         Class::Generic => 'g',
         Class::String => '$',

@@ -68,6 +68,8 @@ pub struct Work<'w> {
     #[cfg(debug_assertions)]
     locked_keys: RefCell<std::collections::HashSet<(u32, Option<Vec<u8>>)>>,
     events: Vec<Event>,
+    /// The key that the running command has removed last: if it is written again, it is no new one.
+    removed: Option<(u32, Vec<u8>)>,
     /// It removes all keys.
     pub flushes: bool,
     /// The client that does not want to hear of the keys that it changes, and these.
@@ -120,6 +122,7 @@ impl<'w> Work<'w> {
             transaction: RefCell::new(transaction),
             locked_tables: RefCell::default(),
             events: Vec::new(),
+            removed: None,
             #[cfg(debug_assertions)]
             locked_keys: RefCell::default(),
             flushes: false,
@@ -286,7 +289,9 @@ impl<'w> Work<'w> {
         }
     }
 
-    pub fn savepoint(&self) -> (Savepoint, usize) {
+    /// A command begins.
+    pub fn savepoint(&mut self) -> (Savepoint, usize) {
+        self.removed = None;
         (self.transaction.borrow_mut().savepoint(), self.events.len())
     }
 
@@ -363,6 +368,7 @@ impl<'w> Work<'w> {
         let mut bytes = std::mem::take(self.key.get_mut());
         db.write_row_key(key, &mut bytes);
         self.note_expired(db, key, &bytes);
+        self.note_new(db, key, &bytes);
         let put = self.put_key_row(db, key, &bytes, Some(&row));
         *self.key.get_mut() = bytes;
         put
@@ -392,7 +398,11 @@ impl<'w> Work<'w> {
         };
         self.put_key_row(db, key, &bytes, None)?;
         self.remove_elements(db, &head)?;
-        Ok(is_there && !self.is_expired(head.expires_at))
+        let was_live = is_there && !self.is_expired(head.expires_at);
+        if was_live && self.keyspace.notifies(Class::New) {
+            self.removed = Some((db.number, key.to_vec()));
+        }
+        Ok(was_live)
     }
 
     /// What is left of a key that has expired, by the key of its row. The transaction shows it no more.
@@ -622,6 +632,21 @@ impl<'w> Work<'w> {
             class,
             name,
         });
+    }
+
+    /// A key's row is about to be written: where there is none, it is a new key.
+    fn note_new(&mut self, db: &Db, key: &[u8], row_key: &[u8]) {
+        if !self.keyspace.notifies(Class::New) {
+            return;
+        }
+        let table = db.table(Part::Keys);
+        let layout = table.layout();
+        let is_live = |row: &[u8]| HeadRef::read(layout, row).is_some_and(|head| !self.is_expired(head.expires_at));
+        let is_there = self.transaction.borrow().get(&table.rows, row_key, is_live);
+        let is_written_again = self.removed.take() == Some((db.number, key.to_vec()));
+        if is_there != Some(true) && !is_written_again {
+            self.note(Class::New, "new", db, key);
+        }
     }
 
     /// A key's row is about to go, or to become another one: where it is that of a key that has expired, that is told now, once.

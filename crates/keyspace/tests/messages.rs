@@ -75,6 +75,49 @@ fn patterns_are_told_apart_and_counted_once() {
     assert_eq!(client.run("PUBLISH ax m"), ":0");
 }
 
+/// What a client hears of commands of another one: events, and their keys.
+fn events(database: &Database, lines: &[&str]) -> Vec<String> {
+    let (mut listener, mut client) = (database.client(), database.client());
+    client.run("CONFIG SET notify-keyspace-events EAn");
+    listener.run("PSUBSCRIBE __keyevent@0__:*");
+    for line in lines {
+        client.run(line);
+    }
+    let messages = listener.messages().into_iter();
+    let of_message = |message: String| message.rsplit_once("@0__:").unwrap().1.replace('"', "");
+    messages.map(of_message).collect()
+}
+
+#[test]
+fn events_come_in_the_order_of_redis() {
+    let database = Database::open();
+    assert_eq!(
+        events(&database, &["SET a 1", "SET a 2", "HSET h f v", "HSET h g w"]),
+        ["new a", "set a", "set a", "new h", "hset h", "hset h"]
+    );
+    // What is written over is no new key.
+    assert_eq!(events(&database, &["SET h x", "SUNIONSTORE a a2"]), ["set h", "del a"]);
+    assert_eq!(
+        events(&database, &["RENAME h b", "SET h 1"]),
+        ["new b", "rename_from h", "rename_to b", "new h", "set h"]
+    );
+    let over = events(&database, &["RENAME h b", "COPY b c", "COPY b c REPLACE"]);
+    assert!(!over.iter().any(|event| event.starts_with("del")), "{over:?}");
+    assert_eq!(
+        events(
+            &database,
+            &["RPUSH l x y", "LMOVE l m LEFT RIGHT", "RPOPLPUSH l l", "RPOPLPUSH l m"]
+        ),
+        [
+            "new l", "rpush l", "new m", "rpush m", "lpop l", "lpush l", "rpop l", "lpush m", "rpop l", "del l"
+        ]
+    );
+    assert_eq!(
+        events(&database, &["MULTI", "DEL b", "SET b 1", "EXEC"]),
+        ["del b", "new b", "set b"]
+    );
+}
+
 #[test]
 fn listeners_are_counted_by_channel() {
     let database = Database::open();

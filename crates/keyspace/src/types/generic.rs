@@ -138,9 +138,7 @@ fn move_key(call: &mut Call, from: &[u8], to: &[u8]) -> Outcome {
     if from == to {
         return Ok(());
     }
-    if call.work.remove(&db, to)? {
-        call.note(Class::Generic, "del", to);
-    }
+    call.work.remove(&db, to)?;
     call.work.put(&db, to, head.as_ref())?;
     call.work.forget(&db, from)?;
     call.note(Class::Generic, "rename_from", from);
@@ -173,9 +171,7 @@ pub fn copy(call: &mut Call) -> Outcome {
         call.reply.integer(0);
         return Ok(());
     }
-    if call.work.remove(&target, to)? {
-        call.work.note(Class::Generic, "del", &target, to);
-    }
+    call.work.remove(&target, to)?;
     copy_to(call.work, &db, &head, &target, to)?;
     call.work.note(Class::Generic, "copy_to", &target, to);
     call.reply.integer(1);

@@ -593,18 +593,21 @@ fn move_one(call: &mut Call, from: End, to: End) -> Outcome<Option<Vec<u8>>> {
     };
     if source_key == target_key {
         source.push(call.work, &db, to, &value)?;
+        call.note(Class::List, to.push_event(), source_key);
+        call.note(Class::List, from.pop_event(), source_key);
         source.save(call.work, &db, source_key)?;
     } else {
-        source.save(call.work, &db, source_key)?;
         let mut target = match call.list(target_key)? {
             Some(target) => target,
             None => List::of(call.work.collection_to_fill(&db, target_key, Kind::List)?),
         };
         target.push(call.work, &db, to, &value)?;
         target.save(call.work, &db, target_key)?;
+        // Redis tells of the end that is reached before that which is left.
+        call.note(Class::List, to.push_event(), target_key);
+        call.note(Class::List, from.pop_event(), source_key);
+        source.save(call.work, &db, source_key)?;
     }
-    call.note(Class::List, from.pop_event(), source_key);
-    call.note(Class::List, to.push_event(), target_key);
     Ok(Some(value))
 }
 
