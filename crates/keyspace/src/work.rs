@@ -194,6 +194,7 @@ impl<'w> Work<'w> {
             runtime.lock_ahead(table, encoded.iter().map(Vec::as_slice), LockMode::Exclusive)?;
         }
         for key in db.ahead(&keys) {
+            governor::tick()?;
             check_key(key)?;
             #[cfg(debug_assertions)]
             self.locked_keys.borrow_mut().insert((db.number, Some(key.to_vec())));

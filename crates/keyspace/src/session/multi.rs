@@ -287,6 +287,7 @@ impl SessionCall<'_> {
 
     fn has_changed(&self, work: &Work<'_>, watch: &Watch) -> Outcome<bool> {
         for ((number, key), watched) in &watch.keys {
+            governor::tick()?;
             let Watched {
                 since,
                 was_there,

@@ -653,6 +653,7 @@ fn blocking_pop(call: &mut Call, end: End) -> Outcome {
     let (&last, keys) = call.args[1..].split_last().expect("the arity is checked");
     let timeout = timeout(last)?;
     for &key in keys {
+        governor::tick()?;
         if let Some(mut list) = call.list(key)? {
             let values = take(call, &mut list, key, end, 1)?;
             call.reply.array(2);
@@ -706,6 +707,7 @@ pub fn blmpop(call: &mut Call) -> Outcome {
 
 fn pop_from_several(call: &mut Call, several: &Several<'_, End>) -> Outcome<bool> {
     for &key in several.keys {
+        governor::tick()?;
         if let Some(mut list) = call.list(key)? {
             let values = take(call, &mut list, key, several.end, several.count)?;
             call.reply.array(2);

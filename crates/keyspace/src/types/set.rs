@@ -234,7 +234,8 @@ enum Operation {
 /// The members of the set that several make, in order; `most` of them at most.
 fn combined(call: &Call, keys: &[&[u8]], operation: Operation, most: usize) -> Outcome<BTreeSet<Vec<u8>>> {
     let mut sets = Vec::with_capacity(keys.len());
-    for key in keys {
+    for key in call.db.ahead(keys) {
+        governor::tick()?;
         sets.push(call.set(key)?);
     }
     let mut found = BTreeSet::new();

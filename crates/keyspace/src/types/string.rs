@@ -215,7 +215,11 @@ pub fn msetnx(call: &mut Call) -> Outcome {
     if pairs.len() % 2 == 1 {
         return Err(crate::failure::wrong_number_of_arguments("msetnx"));
     }
-    let is_free = pairs.chunks(2).all(|pair| call.work.kind(&call.db, pair[0]).is_none());
+    let mut is_free = true;
+    for pair in pairs.chunks(2) {
+        governor::tick()?;
+        is_free &= call.work.kind(&call.db, pair[0]).is_none();
+    }
     if is_free {
         set_pairs(call, "msetnx")?;
     }

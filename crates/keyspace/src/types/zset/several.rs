@@ -75,14 +75,13 @@ pub fn scored_members(call: &Call, key: &[u8]) -> Outcome<Vec<Scored>> {
 
 /// An error where one of the keys is neither a sorted set nor a set.
 fn check_sets(call: &Call, keys: &[&[u8]]) -> Outcome {
-    let is_wrong = |kind: Kind| !matches!(kind, Kind::SortedSet | Kind::Set);
-    match keys
-        .iter()
-        .any(|key| call.work.kind(&call.db, key).is_some_and(is_wrong))
-    {
-        true => Err(wrong_type()),
-        false => Ok(()),
+    for key in call.db.ahead(keys) {
+        governor::tick()?;
+        if !matches!(call.work.kind(&call.db, key), None | Some(Kind::SortedSet | Kind::Set)) {
+            return Err(wrong_type());
+        }
     }
+    Ok(())
 }
 
 /// `2 a b …`: the keys, and what follows them.

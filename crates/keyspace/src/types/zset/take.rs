@@ -75,6 +75,7 @@ fn blocking_pop(call: &mut Call, from_top: bool) -> Outcome {
     let (&last, keys) = call.args[1..].split_last().expect("the arity is checked");
     let timeout = timeout(last)?;
     for &key in keys {
+        governor::tick()?;
         if let Some((member, score)) = take(call, key, from_top, 1)?.pop() {
             call.reply.array(3);
             call.reply.bulk(key);
@@ -113,6 +114,7 @@ fn is_top(word: &[u8]) -> Outcome<bool> {
 
 fn pop_from_several(call: &mut Call, several: &Several<'_, bool>) -> Outcome<bool> {
     for &key in several.keys {
+        governor::tick()?;
         let found = take(call, key, several.end, several.count)?;
         if !found.is_empty() {
             call.reply.array(2);
