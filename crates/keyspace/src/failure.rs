@@ -76,6 +76,11 @@ impl Failure {
         matches!(self, Failure::Reply(text) if text.starts_with("WRONGTYPE"))
     }
 
+    /// The account may not do that with keys.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, Failure::Reply(text) if text.starts_with("NOPERM"))
+    }
+
     /// The text for the client.
     pub fn text(&self) -> Cow<'_, [u8]> {
         match self {

@@ -301,7 +301,7 @@ impl Session {
         // The rights on rows of tables are those of SQL.
         let is_on_rows = matches!(meant.handler, Handler::Data(_)) && rows::names_rows(meant, args, &self.keyspace);
         if !is_on_rows {
-            self.check_rights(meant, args, self.context())?;
+            self.check_rights(meant, args)?;
         }
         self.check_monitoring(meant)?;
         Ok((meant, is_on_rows))
@@ -397,6 +397,9 @@ impl Session {
         self.skips_reply = self.reply_mode == ReplyMode::SkipNext;
         if self.skips_reply {
             self.reply_mode = ReplyMode::On;
+        }
+        if let Meant::Refused(failure) = &meant {
+            self.note_denied(failure, args, self.context());
         }
         let result = match (meant, self.queue.is_some()) {
             // Whatever is wrong with EXEC, the transaction is over.

@@ -7,7 +7,10 @@ mod common;
 use common::Database;
 use keyspace::Session;
 use redis_wire::Reply;
+use sql::result::BufferedRows;
+use sql::session::{Session as SqlSession, SessionOptions};
 use sql_api::host::BlockingHost;
+use sql_api::session::SessionAccount;
 
 /// Sends all lines at once. All replies, as they are on the wire.
 fn send(session: &mut Session, lines: &[&str]) -> String {
@@ -83,4 +86,27 @@ fn a_page_of_the_web_is_not_obeyed() {
     assert!(session.ends);
     session.ends = false;
     assert_eq!(send(&mut session, &["GET a", "GET b"]), "$1 1 $-1 ");
+}
+
+#[test]
+fn what_is_refused_is_kept_once() {
+    let database = Database::open();
+    let mut root = database.client();
+    root.run("SET k v");
+    let engine = database.keyspace.engine().clone();
+    let mut sql = SqlSession::new(engine, SessionOptions::default()).unwrap();
+    for statement in ["CREATE USER ada", "GRANT SELECT ON redis.* TO ada"] {
+        let mut rows = BufferedRows::default();
+        sql.query(statement.as_bytes(), &BlockingHost, &mut rows).unwrap();
+    }
+    let account = SessionAccount::Account {
+        user: "ada".to_owned(),
+        host: "%".to_owned(),
+    };
+    let mut ada = database.client_of(Some(account));
+    let refused = "-NOPERM User ada has no permissions to run the 'set' command";
+    assert_eq!(ada.pipeline(["GET k", "GET k", "SET k w"].map(str::to_owned)), refused);
+    let log = root.run("ACL LOG");
+    assert!(log.starts_with("*1\n"), "{log}");
+    assert!(log.contains("\"count\"\n    :1\n"), "{log}");
 }

@@ -211,6 +211,7 @@ impl Runner<'_, '_> {
         let command = match self.look_up(&args) {
             Ok(command) => command,
             Err(failure) => {
+                self.session.note_denied(&failure, &args, Context::Script);
                 push_failure(frame, &failure.text());
                 return Ok(true);
             }
@@ -258,7 +259,7 @@ impl Runner<'_, '_> {
         if rows::names_rows(meant, args, &self.session.keyspace) {
             return Err(rows::refused_in_transaction());
         }
-        self.session.check_rights(meant, args, Context::Script)?;
+        self.session.check_rights(meant, args)?;
         Ok(meant)
     }
 

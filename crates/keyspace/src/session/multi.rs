@@ -9,6 +9,7 @@ use store::Snapshot;
 use types::TableId;
 
 use super::{Meant, Session, SessionCall, commit, run_call, written_keys};
+use crate::acl::Context;
 use crate::call::Call;
 use crate::command::{Command, Commands, Handler};
 use crate::failure::{Failure, Outcome};
@@ -229,7 +230,10 @@ impl SessionCall<'_> {
                 }
                 // A table that has come since MULTI.
                 Meant::Rows { .. } => self.reply.error_bytes(&super::rows::refused_in_transaction().text()),
-                Meant::Refused(failure) => self.reply.error_bytes(&failure.text()),
+                Meant::Refused(failure) => {
+                    self.session.note_denied(&failure, args, Context::Multi);
+                    self.reply.error_bytes(&failure.text());
+                }
             }
             if let Some(command) = command {
                 let took = begun.elapsed();

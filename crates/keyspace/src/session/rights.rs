@@ -5,27 +5,33 @@ use sql_api::session::SessionAccount;
 use super::Session;
 use crate::acl::{Context, Denied, Rights};
 use crate::clients::Client;
-use crate::command::Command;
+use crate::command::{Command, Commands};
 use crate::failure::{Failure, Outcome};
 use crate::tables::DATABASES;
 use crate::types::generic::database;
 
 impl Session {
     /// NOPERM where the account may not do that with the keys of the database.
-    pub(crate) fn check_rights(&mut self, command: &Command, args: &[&[u8]], context: Context) -> Outcome {
+    pub(crate) fn check_rights(&mut self, command: &Command, args: &[&[u8]]) -> Outcome {
         match self.has_rights(command, args) {
             true => Ok(()),
-            false => {
-                let user = self.user();
-                self.refused(Denied::Command, context, command.name().as_bytes(), user.as_bytes());
-                Err(Failure::Reply(
-                    format!(
-                        "NOPERM User {user} has no permissions to run the '{}' command",
-                        command.name()
-                    )
-                    .into(),
-                ))
-            }
+            false => Err(Failure::Reply(
+                format!(
+                    "NOPERM User {} has no permissions to run the '{}' command",
+                    self.user(),
+                    command.name()
+                )
+                .into(),
+            )),
+        }
+    }
+
+    /// Keeps a command that was refused so, when it was to run.
+    pub(crate) fn note_denied(&self, failure: &Failure, args: &[&[u8]], context: Context) {
+        let command = Commands::get().find(args[0]).and_then(|command| command.meant_by(args));
+        if let Some(command) = command.filter(|_| failure.is_denied()) {
+            let name = command.name().as_bytes();
+            self.refused(Denied::Command, context, name, self.user().as_bytes());
         }
     }
 

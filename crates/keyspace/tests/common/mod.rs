@@ -76,7 +76,7 @@ impl Database {
         self.client_of(None)
     }
 
-    fn client_of(&self, account: Option<SessionAccount>) -> Client {
+    pub fn client_of(&self, account: Option<SessionAccount>) -> Client {
         let id = self.clients.fetch_add(1, Ordering::Relaxed) + 1;
         Client {
             session: Session::new(self.keyspace.clone(), id, account, Box::new(Alone)),
