@@ -560,6 +560,8 @@ impl<'w> Work<'w> {
             let transaction = self.transaction.borrow();
             transaction.scan(&table.rows, index, &mut cursor, CHUNK, |entry| {
                 match visit(layout, entry.row(), entry.primary_key()) {
+                    // Rows may be long: what they took is looked at before the next one, outside of the walk.
+                    Ok(ControlFlow::Continue(())) if governor::is_due() => ControlFlow::Break(()),
                     Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
                     Ok(ControlFlow::Break(())) => {
                         is_over = true;

@@ -70,10 +70,10 @@ pub fn info(call: &mut SessionCall) -> Outcome {
     if call.args.len() == 2 {
         return all(call);
     }
-    let found: Vec<Option<&Command>> = call.args[2..].iter().map(|name| named(name)).collect();
-    call.reply.array(found.len());
-    for command in found {
-        match command {
+    call.reply.array(call.args.len() - 2);
+    for name in &call.args[2..] {
+        governor::tick()?;
+        match named(name) {
             Some(command) => tell(call.reply, command),
             None => call.reply.null(),
         }
@@ -175,6 +175,7 @@ pub fn docs(call: &mut SessionCall) -> Outcome {
     };
     call.reply.map(found.len());
     for command in found {
+        governor::tick()?;
         call.reply.bulk(command.name().as_bytes());
         tell_docs(call.reply, command);
     }

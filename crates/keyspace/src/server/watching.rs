@@ -157,12 +157,13 @@ pub fn latency_histogram(call: &mut SessionCall) -> Outcome {
         }
     }
     let latencies = &call.session.keyspace.latencies;
-    let found: Vec<_> = wanted
-        .into_iter()
-        .filter_map(|command| Some((command, latencies.of(command)?)))
-        .collect();
-    call.reply.map(found.len());
-    for (command, histogram) in found {
+    let (list, mut found) = (call.reply.open(), 0);
+    for command in wanted {
+        governor::tick()?;
+        let Some(histogram) = latencies.of(command) else {
+            continue;
+        };
+        found += 1;
         call.reply.bulk(command.name().as_bytes());
         call.reply.map(2);
         call.reply.bulk(b"calls");
@@ -174,6 +175,7 @@ pub fn latency_histogram(call: &mut SessionCall) -> Outcome {
             call.reply.integer(count as i64);
         }
     }
+    call.reply.close(list, |reply| reply.map(found));
     Ok(())
 }
 

@@ -259,7 +259,7 @@ impl Call<'_, '_> {
     }
 
     /// Members, perhaps with their scores: in pairs where the protocol has them.
-    fn answer_scored(&mut self, found: &[Scored], with_scores: bool) -> Outcome {
+    fn answer_scored<'s>(&mut self, found: impl ExactSizeIterator<Item = &'s Scored>, with_scores: bool) -> Outcome {
         let in_pairs = with_scores && self.reply.protocol == Protocol::Resp3;
         self.reply.array(match with_scores && !in_pairs {
             true => found.len() * 2,
@@ -606,7 +606,7 @@ fn answer_range(call: &mut Call, fixed: Option<(By, bool)>) -> Outcome {
     let range = range_of(options.by, call.arg(2), call.arg(3), options.reverse)?;
     let set = call.zset(call.args[1])?;
     let found = call.members_in(&set, &range, options.reverse, options.limit)?;
-    call.answer_scored(&found, options.with_scores)
+    call.answer_scored(found.iter(), options.with_scores)
 }
 
 pub fn zrange(call: &mut Call) -> Outcome {
@@ -700,6 +700,5 @@ pub fn zrandmember(call: &mut Call) -> Outcome {
         call.reply.bulk(&members[chosen[0]].0);
         return Ok(());
     }
-    let chosen: Vec<Scored> = chosen.into_iter().map(|at| members[at].clone()).collect();
-    call.answer_scored(&chosen, with_scores)
+    call.answer_scored(chosen.iter().map(|&at| &members[at]), with_scores)
 }

@@ -204,7 +204,7 @@ fn combine(
 
 fn answer(call: &mut Call, operation: Operation) -> Outcome {
     let (found, with_scores) = combined(call, 1, operation, false)?;
-    call.answer_scored(&found, with_scores)
+    call.answer_scored(found.iter(), with_scores)
 }
 
 fn store(call: &mut Call, operation: Operation, event: &'static str) -> Outcome {

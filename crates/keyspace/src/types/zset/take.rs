@@ -59,7 +59,7 @@ fn pop(call: &mut Call, from_top: bool) -> Outcome {
             }
             Ok(())
         }
-        Some(_) => call.answer_scored(&found, true),
+        Some(_) => call.answer_scored(found.iter(), true),
     }
 }
 

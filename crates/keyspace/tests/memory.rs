@@ -1,0 +1,72 @@
+//! What commands hold that answer with more than they may.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it fails")]
+
+mod common;
+
+use std::alloc::System;
+use std::sync::Arc;
+
+use common::Database;
+use governor::alloc::Counting;
+use governor::memory::Account;
+use governor::{Governor, Interrupt, Runner};
+
+#[global_allocator]
+static ALLOCATOR: Counting<System> = Counting(System);
+
+/// What a command may hold: a quarter of the memory of a node in tests.
+const MAY_HOLD: u64 = 128 << 20;
+
+struct Nobody;
+
+impl Runner for Nobody {
+    fn yield_now(&self) {}
+
+    fn interrupted(&self) -> Option<Interrupt> {
+        None
+    }
+}
+
+/// Runs a command that asks for too much; the most that it held.
+fn peak(database: &Database, words: &[Vec<u8>]) -> u64 {
+    let account = Arc::new(Account::default());
+    let work = || {
+        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        let answer = database.client().send(&words).to_string();
+        assert!(answer.starts_with("-OOM"), "{answer:.100}");
+    };
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            governor::turn::watch_this_thread();
+            let governor = Governor::new(&Nobody).with_account(account.clone());
+            governor::turn::take(|| governor.run(work));
+        });
+        thread.join().unwrap();
+    });
+    account.peak_bytes()
+}
+
+#[test]
+fn a_reply_ends_when_it_takes_more_than_a_command_may_hold() {
+    let database = Database::open();
+    let mut client = database.client();
+    let value = vec![b'x'; 1 << 20];
+    for _ in 0..300 {
+        client.send(&[b"RPUSH", b"list", &value]);
+    }
+    client.send(&[b"ZADD", b"set", b"1", &value]);
+    let words = |line: &str| common::words(line);
+    let names = |many: usize| (0..many).map(|_| b"cluster".to_vec());
+    for words in [
+        words("LRANGE list 0 -1"),
+        words("ZRANDMEMBER set -600"),
+        words("COMMAND DOCS").into_iter().chain(names(50_000)).collect(),
+        words("COMMAND INFO").into_iter().chain(names(100_000)).collect(),
+    ] {
+        let name = String::from_utf8_lossy(&words[0]).into_owned();
+        let held = peak(&database, &words);
+        // The buffer of a reply grows to twice its length.
+        assert!(held < 9 * MAY_HOLD / 4, "{name} held {held} bytes");
+    }
+}
