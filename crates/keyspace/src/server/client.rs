@@ -8,7 +8,14 @@ use crate::clients::{Client, Unblock};
 use crate::failure::{Failure, Outcome, not_integer, syntax};
 use crate::session::{ReplyMode, SessionCall};
 
+/// The longest name. Logs keep it beside what its client did.
+const NAME_MAX: usize = 1024;
+
 pub(super) fn check_name(name: &[u8], what: &str) -> Outcome {
+    if name.len() > NAME_MAX {
+        let text = format!("ERR {what} are {NAME_MAX} bytes long at most.");
+        return Err(Failure::Reply(text.into()));
+    }
     match name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         true => Ok(()),
         false => Err(Failure::Reply(
@@ -46,7 +53,7 @@ pub fn setinfo(call: &mut SessionCall) -> Outcome {
         let text = "ERR {} cannot contain spaces, newlines or special characters.";
         Failure::naming(text, &[option])
     };
-    check_name(value, "").map_err(bad)?;
+    check_name(value, "Names of libraries").map_err(bad)?;
     call.session
         .client
         .set_library(is_name.then_some(value), (!is_name).then_some(value));
