@@ -125,6 +125,8 @@ struct Outbox {
 
 /// The most that waits for a subscriber that does not read (`client-output-buffer-limit pubsub`).
 pub(crate) const OUTBOX_MAX: usize = 32 << 20;
+/// The most where the node's memory is used up: nobody else is charged for what waits.
+const OUTBOX_MAX_WHEN_FULL: usize = 256 << 10;
 
 impl Subscriber {
     pub fn new(protocol: Protocol) -> Arc<Subscriber> {
@@ -169,7 +171,8 @@ impl Subscriber {
         }
         // It is the subscriber's, who is charged when it is sent.
         governor::given_away(|| write(&mut outbox.reply));
-        if outbox.reply.bytes.len() > OUTBOX_MAX {
+        let len = outbox.reply.bytes.len();
+        if len > OUTBOX_MAX || len > OUTBOX_MAX_WHEN_FULL && governor::memory::is_used_up(0) {
             outbox.is_over = true;
             outbox.reply.bytes = Vec::new();
         }

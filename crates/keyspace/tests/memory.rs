@@ -5,11 +5,11 @@
 mod common;
 
 use std::alloc::System;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use common::Database;
+use common::{Client, Database};
 use governor::alloc::Counting;
-use governor::memory::Account;
+use governor::memory::{self, Account};
 use governor::{Governor, Interrupt, Runner};
 
 #[global_allocator]
@@ -47,8 +47,41 @@ fn peak(database: &Database, words: &[Vec<u8>]) -> u64 {
     account.peak_bytes()
 }
 
+/// The node's memory is the process's: one test at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+#[test]
+fn who_does_not_read_is_sent_away_when_memory_is_used_up() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let database = Database::open();
+    let mut client = database.client();
+    let mut listeners: Vec<_> = (0..20).map(|_| database.client()).collect();
+    for listener in &mut listeners {
+        listener.run("SUBSCRIBE c");
+    }
+    let limit = memory::counted() + (128 << 20);
+    memory::set_node_limit(limit);
+    let message = vec![b'x'; 1 << 20];
+    for _ in 0..25 {
+        client.send(&[b"PUBLISH", b"c", &message]);
+    }
+    let held = memory::counted();
+    memory::set_node_limit(u64::MAX);
+    assert!(held < limit + limit / 8, "{held} of {limit} bytes");
+    let mut bytes = Vec::new();
+    let mut stays = |listener: &Client| {
+        listener
+            .session
+            .subscriber()
+            .is_some_and(|outbox| outbox.take(&mut bytes))
+    };
+    let stay = listeners.iter().filter(|listener| stays(listener)).count();
+    assert!(stay < listeners.len());
+}
+
 #[test]
 fn a_reply_ends_when_it_takes_more_than_a_command_may_hold() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let database = Database::open();
     let mut client = database.client();
     let value = vec![b'x'; 1 << 20];
