@@ -134,11 +134,11 @@ pub fn bitcount(call: &mut Call) -> Outcome {
         [_, _, _, _] | [_, _, _, _, _] => Some((call.integer(2)?, call.integer(3)?)),
         _ => return Err(syntax()),
     };
-    let in_bits = is_in_bits(call.args.get(4))?;
     let range = match limits {
         None => 0..text.len as u64 * 8,
+        // Whatever they are counted in.
         Some((start, end)) if start < 0 && end < 0 && start > end => 0..0,
-        Some((start, end)) => bits_between(text.len, start, end, in_bits),
+        Some((start, end)) => bits_between(text.len, start, end, is_in_bits(call.args.get(4))?),
     };
     let mut ones = 0;
     call.each_run(key, &text, bytes_of(&range), |at, run| {
