@@ -406,6 +406,13 @@ impl<'w> Work<'w> {
         Ok(was_live)
     }
 
+    /// As [`remove`](Self::remove), of a key that is a new one if it is written again.
+    pub fn clear(&mut self, db: &Db, key: &[u8]) -> Outcome {
+        self.remove(db, key)?;
+        self.removed = None;
+        Ok(())
+    }
+
     /// What is left of a key that has expired, by the key of its row. The transaction shows it no more.
     fn expired(&self, db: &Db, key: &[u8]) -> Option<Head> {
         let table = db.table(Part::Keys);

@@ -138,7 +138,7 @@ fn move_key(call: &mut Call, from: &[u8], to: &[u8]) -> Outcome {
     if from == to {
         return Ok(());
     }
-    call.work.remove(&db, to)?;
+    call.work.clear(&db, to)?;
     call.work.put(&db, to, head.as_ref())?;
     call.work.forget(&db, from)?;
     call.note(Class::Generic, "rename_from", from);
@@ -171,7 +171,7 @@ pub fn copy(call: &mut Call) -> Outcome {
         call.reply.integer(0);
         return Ok(());
     }
-    call.work.remove(&target, to)?;
+    call.work.clear(&target, to)?;
     copy_to(call.work, &db, &head, &target, to)?;
     call.work.note(Class::Generic, "copy_to", &target, to);
     call.reply.integer(1);
