@@ -37,10 +37,12 @@ pub struct Wanted {
 }
 
 /// Who of those that wait for a key looks when it has changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turn {
     /// Of those who wait for a value of this type, the one who has waited longest: what it takes is gone.
     First(Kind),
+    /// The same, of the consumers of a group.
+    OfGroup(Vec<u8>),
     /// All: what they read stays.
     Everybody,
 }

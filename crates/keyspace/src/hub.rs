@@ -38,16 +38,16 @@ struct Waiters {
 }
 
 impl Waiters {
-    fn enter(&mut self, turn: Turn, waiter: &Arc<Waiter>) {
-        match self.lines.iter_mut().find(|(of, _)| *of == turn) {
+    fn enter(&mut self, turn: &Turn, waiter: &Arc<Waiter>) {
+        match self.lines.iter_mut().find(|(of, _)| of == turn) {
             Some((_, line)) => line.push_back(waiter.clone()),
-            None => self.lines.push((turn, [waiter.clone()].into())),
+            None => self.lines.push((turn.clone(), [waiter.clone()].into())),
         }
     }
 
     /// Returns who is the first of the line now, if the waiter was.
-    fn leave(&mut self, turn: Turn, waiter: &Arc<Waiter>) -> Option<Arc<Waiter>> {
-        let at = self.lines.iter().position(|(of, _)| *of == turn)?;
+    fn leave(&mut self, turn: &Turn, waiter: &Arc<Waiter>) -> Option<Arc<Waiter>> {
+        let at = self.lines.iter().position(|(of, _)| of == turn)?;
         let line = &mut self.lines[at].1;
         let was_first = line.front().is_some_and(|first| Arc::ptr_eq(first, waiter));
         line.retain(|other| !Arc::ptr_eq(other, waiter));
@@ -55,11 +55,11 @@ impl Waiters {
         if next.is_none() {
             self.lines.swap_remove(at);
         }
-        next.filter(|_| was_first && turn != Turn::Everybody)
+        next.filter(|_| was_first && *turn != Turn::Everybody)
     }
 
-    fn is_first(&self, turn: Turn, waiter: &Arc<Waiter>) -> bool {
-        let line = self.lines.iter().find(|(of, _)| *of == turn);
+    fn is_first(&self, turn: &Turn, waiter: &Arc<Waiter>) -> bool {
+        let line = self.lines.iter().find(|(of, _)| of == turn);
         let first = line.and_then(|(_, line)| line.front());
         first.is_some_and(|first| Arc::ptr_eq(first, waiter))
     }
@@ -68,7 +68,7 @@ impl Waiters {
     fn whose_turn(&self) -> impl Iterator<Item = &Arc<Waiter>> {
         self.lines.iter().flat_map(|(turn, line)| {
             line.iter().take(match turn {
-                Turn::First(_) => 1,
+                Turn::First(_) | Turn::OfGroup(_) => 1,
                 Turn::Everybody => usize::MAX,
             })
         })
@@ -427,7 +427,7 @@ impl Hub {
         let mut waiting = self.waiting.lock();
         for key in &keys {
             let waiters = waiting.entry((db, key.clone())).or_default();
-            waiters.enter(turn, &waiter);
+            waiters.enter(&turn, &waiter);
         }
         drop(waiting);
         Place {
@@ -488,7 +488,7 @@ impl Place<'_> {
         let waiting = self.hub.waiting.lock();
         self.keys.iter().any(|key| {
             let waiters = waiting.get(&(self.db, key.clone()));
-            waiters.is_some_and(|waiters| waiters.is_first(self.turn, &self.waiter))
+            waiters.is_some_and(|waiters| waiters.is_first(&self.turn, &self.waiter))
         })
     }
 }
@@ -503,7 +503,7 @@ impl Drop for Place<'_> {
             let Some(waiters) = waiting.get_mut(&place) else {
                 continue;
             };
-            next.extend(waiters.leave(self.turn, &self.waiter));
+            next.extend(waiters.leave(&self.turn, &self.waiter));
             if waiters.lines.is_empty() {
                 waiting.remove(&place);
             }

@@ -585,7 +585,7 @@ impl Session {
         }
         let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout);
         let keyspace = self.keyspace.clone();
-        let place = keyspace.hub.wait_for(self.db, wanted.keys.clone(), wanted.turn);
+        let place = keyspace.hub.wait_for(self.db, wanted.keys.clone(), wanted.turn.clone());
         self.client.set_waiting(Some(place.waiter().clone()));
         let waited = self.wait_in(&place, deadline, host, &mut |session| {
             let begin = reply.bytes.len();
@@ -596,7 +596,9 @@ impl Session {
                 }
                 // What it waits for has become something else, and may become what it was again.
                 Err(failure)
-                    if failure.is_wrong_type() && command.name() != "xreadgroup" && !session.has_wanted(wanted) =>
+                    if failure.is_wrong_type()
+                        && !matches!(wanted.turn, Turn::OfGroup(_))
+                        && !session.has_wanted(wanted) =>
                 {
                     reply.bytes.truncate(begin);
                     Ok(false)
@@ -617,7 +619,7 @@ impl Session {
     fn has_wanted(&self, wanted: &Wanted) -> bool {
         let kind = match wanted.turn {
             Turn::First(kind) => kind,
-            Turn::Everybody => Kind::Stream,
+            Turn::OfGroup(_) | Turn::Everybody => Kind::Stream,
         };
         let Ok(Some(db)) = self.keyspace.existing_db(self.db) else {
             return false;

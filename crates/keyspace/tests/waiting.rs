@@ -72,13 +72,32 @@ fn an_entry_goes_to_one_consumer_of_a_group() {
     let other = waiting(&database, "XREADGROUP GROUP h other BLOCK 0 STREAMS s >");
     client.run("XADD s 1-1 a 1");
     assert!(other.join().unwrap().contains("1-1"));
-    while !one.is_finished() && !two.is_finished() {
-        std::thread::yield_now();
-    }
+    // Who came first gets the first one.
+    assert!(one.join().unwrap().contains("1-1"));
     client.run("XADD s 2-1 a 1");
-    let got = [one.join().unwrap(), two.join().unwrap()];
-    for id in ["1-1", "2-1"] {
-        assert_eq!(got.iter().filter(|got| got.contains(id)).count(), 1, "{got:?}");
+    assert!(two.join().unwrap().contains("2-1"));
+}
+
+#[test]
+fn consumers_are_served_in_the_order_in_which_they_came() {
+    let (database, mut client) = open();
+    client.run("XGROUP CREATE s g $ MKSTREAM");
+    let consumers: Vec<_> = (0..4)
+        .map(|_| waiting(&database, "XREADGROUP GROUP g c COUNT 1 BLOCK 0 STREAMS s >"))
+        .collect();
+    for line in [
+        "MULTI",
+        "XADD s 1-1 a 1",
+        "XADD s 2-1 a 1",
+        "XADD s 3-1 a 1",
+        "XADD s 4-1 a 1",
+        "EXEC",
+    ] {
+        client.run(line);
+    }
+    for (at, consumer) in consumers.into_iter().enumerate() {
+        let got = consumer.join().unwrap();
+        assert!(got.contains(&format!("\"{}-1\"", at + 1)), "{at}: {got}");
     }
 }
 

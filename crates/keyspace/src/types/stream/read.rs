@@ -229,7 +229,10 @@ fn read(call: &mut Call, of_group: bool) -> Outcome {
             timeout,
             in_vain: InVain::NullArray,
             fixed,
-            turn: Turn::Everybody,
+            turn: match options.group {
+                Some((group, _)) => Turn::OfGroup(group.to_vec()),
+                None => Turn::Everybody,
+            },
         })),
         _ => {
             call.reply.null_array();
