@@ -164,6 +164,14 @@ impl Meant {
     }
 }
 
+/// Whether a command has looked already for what it waits for. Who is going to wait for entries of a group is a consumer of it from then
+/// on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    First,
+    Later,
+}
+
 /// A command that runs in a transaction with others.
 type Member = (&'static Command, Run);
 
@@ -499,7 +507,7 @@ impl Session {
         host: &dyn Host,
         reply: &mut Reply,
     ) -> Outcome {
-        match self.try_data(command, run, args, host, reply) {
+        match self.try_data(command, run, args, Attempt::First, host, reply) {
             Err(Failure::Blocks(wanted)) => self.wait_for(&wanted, command, run, args, host, reply),
             result => result,
         }
@@ -511,6 +519,7 @@ impl Session {
         command: &'static Command,
         run: Run,
         args: &[&[u8]],
+        attempt: Attempt,
         host: &dyn Host,
         reply: &mut Reply,
     ) -> Outcome {
@@ -524,13 +533,22 @@ impl Session {
                 true => work.catch_up()?,
                 false => work.lock_keys(&db, written)?,
             }
-            run(&mut Call {
+            let done = run(&mut Call {
                 work: &mut work,
                 db,
                 args,
                 reply,
                 may_block: true,
-            })?;
+            });
+            if let Err(Failure::Blocks(wanted)) = &done
+                && attempt == Attempt::First
+                && matches!(wanted.turn, Turn::OfGroup(_))
+            {
+                let events = commit(work, host)?;
+                keyspace.publish(&events, host);
+                return done.map(|()| Vec::new());
+            }
+            done?;
             commit(work, host)
         })
     }
@@ -589,7 +607,7 @@ impl Session {
         self.client.set_waiting(Some(place.waiter().clone()));
         let waited = self.wait_in(&place, deadline, host, &mut |session| {
             let begin = reply.bytes.len();
-            match session.try_data(command, run, &fixed, host, reply) {
+            match session.try_data(command, run, &fixed, Attempt::Later, host, reply) {
                 Err(Failure::Blocks(_)) => {
                     reply.bytes.truncate(begin);
                     Ok(false)

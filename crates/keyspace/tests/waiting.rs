@@ -102,6 +102,20 @@ fn consumers_are_served_in_the_order_in_which_they_came() {
 }
 
 #[test]
+fn who_waits_for_a_group_is_a_consumer_of_it() {
+    let (database, mut client) = open();
+    client.run("XGROUP CREATE s g $ MKSTREAM");
+    let reader = waiting(&database, "XREADGROUP GROUP g bob BLOCK 0 STREAMS s >");
+    let consumers = client.run("XINFO CONSUMERS s g");
+    assert!(
+        consumers.starts_with("*1\n") && consumers.contains("\"bob\""),
+        "{consumers}"
+    );
+    client.run("XADD s 1-1 a 1");
+    assert!(reader.join().unwrap().contains("1-1"));
+}
+
+#[test]
 fn who_waits_is_told_that_the_group_is_gone() {
     let (database, mut client) = open();
     client.run("XGROUP CREATE s g $ MKSTREAM");

@@ -154,7 +154,7 @@ pub fn xclaim(call: &mut Call) -> Outcome {
         .delivered_ms
         .filter(|at| (0..=now_ms).contains(at))
         .unwrap_or(now_ms);
-    let mut consumer = group.seen_consumer(call.work, &db, name)?;
+    let mut consumer = group.seen_consumer(call.work, &db, call.args[1], name)?;
     let (list, mut claimed) = (call.reply.open(), 0);
     for id in ids {
         governor::tick()?;
@@ -235,7 +235,7 @@ pub fn xautoclaim(call: &mut Call) -> Outcome {
     let (stream, group) = named_group(call)?;
     let db = call.db.clone();
     let now_ms = call.work.now_ms;
-    let mut consumer = group.seen_consumer(call.work, &db, name)?;
+    let mut consumer = group.seen_consumer(call.work, &db, call.args[1], name)?;
     // What is looked at, and where the next call begins.
     let (mut candidates, mut next, mut wanted) = (Vec::new(), StreamId::MIN, 0);
     let (mut attempts, work) = (count.saturating_mul(ATTEMPTS), &*call.work);

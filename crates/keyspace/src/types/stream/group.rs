@@ -8,7 +8,7 @@ use types::{IndexId, ValueRef};
 use super::{Stream, StreamId, integer_in, unsigned_in};
 use crate::failure::{Failure, Outcome};
 use crate::tables::{Db, Part, layout_of};
-use crate::work::Work;
+use crate::work::{Class, Work};
 
 /// The longest name of a group or a consumer.
 const NAME_MAX: usize = 1000;
@@ -134,9 +134,12 @@ impl Group {
         })
     }
 
-    /// A consumer that asks now; it is made where there is none.
-    pub fn seen_consumer(&self, work: &mut Work<'_>, db: &Db, name: &[u8]) -> Outcome<Consumer> {
+    /// A consumer that asks now; it is made where there is none. `key` is that of the stream.
+    pub fn seen_consumer(&self, work: &mut Work<'_>, db: &Db, key: &[u8], name: &[u8]) -> Outcome<Consumer> {
         let known = self.consumer(work, db, name);
+        if known.is_none() {
+            work.note(Class::Stream, "xgroup-createconsumer", db, key);
+        }
         let consumer = Consumer {
             name: name.to_vec(),
             seen_ms: work.now_ms,

@@ -118,8 +118,7 @@ pub fn createconsumer(call: &mut Call) -> Outcome {
     let (db, name) = (call.db.clone(), call.arg(4));
     let is_new = group.consumer(call.work, &db, name).is_none();
     if is_new {
-        group.seen_consumer(call.work, &db, name)?;
-        call.note(Class::Stream, "xgroup-createconsumer", call.args[2]);
+        group.seen_consumer(call.work, &db, call.args[2], name)?;
     }
     call.reply.integer(i64::from(is_new));
     Ok(())

@@ -264,7 +264,7 @@ fn read_for(
     let (Some(stream), Some(group)) = (&source.stream, &mut source.group) else {
         return Ok(false);
     };
-    let mut reader = group.seen_consumer(call.work, &db, consumer)?;
+    let mut reader = group.seen_consumer(call.work, &db, source.key, consumer)?;
     let after = match source.from {
         From::After(id) => {
             history(call, stream, group, consumer, id, options.most, reply)?;
