@@ -268,6 +268,14 @@ def subscription(draw):
     return steps
 
 
+def notifications(draw):
+    """What is told of changes. Not of keys that expire: when that is noticed is the server's own affair."""
+    letters = draw.random.choice([b"KEg$lshztn", b"KEg$lshztn", b"Eg$lshzt", b"Kn", b"Elg"])
+    steps = [commands(draw.second, [b"CONFIG", b"SET", b"notify-keyspace-events", letters]), commands(draw.first, [b"PSUBSCRIBE", b"__key*__:*"])]
+    steps += [commands(draw.second, draw.calm()) for _ in range(draw.random.randint(1, 6))]
+    return [*steps, commands(draw.first, [b"PUNSUBSCRIBE"]), commands(draw.second, [b"CONFIG", b"SET", b"notify-keyspace-events", b""])]
+
+
 def tracking(draw):
     mode = draw.random.choice([[], [b"BCAST"], [b"BCAST", b"PREFIX", b"s"], [b"OPTIN"], [b"OPTOUT"], [b"NOLOOP"]])
     reads = [[b"GET", b"s1"], [b"HGETALL", b"h1"], [b"MGET", b"s1", b"s2"]]
@@ -360,7 +368,7 @@ SITUATIONS = {
     "generic": [(0.1, scan), (0.1, random_key), (0.1, restore), (0.03, restore_garbage), (0.1, expiry), (0.05, many)],
     "transactions": [(8, transaction), (1, transaction_errors)],
     "scripting": [(8, script), (1, script_management), (2, function)],
-    "pubsub": [(1, subscription), (0.2, tracking)],
+    "pubsub": [(1, subscription), (0.2, tracking), (0.5, notifications)],
     "connection": [(6, connection)],
     "server": [(6, server)],
     "blocking": [(1, blocked)],
