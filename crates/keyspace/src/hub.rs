@@ -452,6 +452,19 @@ impl Hub {
         called.0.extend(found);
     }
 
+    /// Keys have changed, nobody knows which: all look whose turn it is.
+    pub fn changed_any(&self, called: &mut Called) {
+        if self.places.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let found: Vec<Arc<Waiter>> = {
+            let waiting = self.waiting.lock();
+            waiting.values().flat_map(Waiters::whose_turn).cloned().collect()
+        };
+        found.iter().for_each(|waiter| waiter.call());
+        called.0.extend(found);
+    }
+
     /// How many commands wait.
     pub fn waiting(&self) -> usize {
         self.places.load(Ordering::SeqCst)

@@ -25,7 +25,7 @@ use crate::slowlog::Slowlog;
 use crate::spikes::Spikes;
 use crate::tables::{self, DATABASES, Db};
 use crate::tracking::Tracking;
-use crate::work::{Class, Event};
+use crate::work::{Class, Events};
 
 /// How long a client goes on later, so that those who wait for what it has brought take it first.
 const LOOKED_WITHIN: Duration = Duration::from_millis(20);
@@ -152,7 +152,7 @@ impl Keyspace {
         }))
     }
 
-    /// Whether anybody is to be told of changes, on any node. Asked while a change is made: whoever begins to wait later looks for himself.
+    /// Whether anybody is to be told of changes, on any node. Asked while a change is made.
     #[inline]
     pub fn wants_events(&self) -> bool {
         self.hub.wants_events() || self.neighbours.notified() > 0
@@ -179,14 +179,15 @@ impl Keyspace {
 
     /// Tells others what has been committed. Whoever has waited for it takes it before the client that has brought it goes on, as where all
     /// commands run one after the other.
-    pub fn publish(&self, events: &[Event], host: &dyn Host) {
-        if events.is_empty() {
-            return;
-        }
+    pub fn publish(&self, events: &Events, host: &dyn Host) {
         let mut called = Called::default();
-        for event in events {
+        for event in &events.known {
             self.hub.changed(event.db, &event.key, &mut called);
             notify::tell(&self.hub, &self.neighbours, event);
+        }
+        // Somebody may have begun to wait since they happened, and have looked before they could be seen.
+        if events.has_others {
+            self.hub.changed_any(&mut called);
         }
         if !called.is_empty() {
             // It may be slow, or gone.

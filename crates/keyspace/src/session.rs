@@ -36,7 +36,7 @@ use crate::failure::{Failure, InVain, Outcome, Turn, Wanted, beginning, c_string
 use crate::head::Kind;
 use crate::hub::Place;
 use crate::keyspace::Keyspace;
-use crate::work::{Event, Work};
+use crate::work::{Events, Work};
 
 use multi::{Queue, Watch};
 use pubsub::{Message, Subscriptions};
@@ -546,7 +546,7 @@ impl Session {
             {
                 let events = commit(work, host)?;
                 keyspace.publish(&events, host);
-                return done.map(|()| Vec::new());
+                return done.map(|()| Events::default());
             }
             done?;
             commit(work, host)
@@ -559,7 +559,7 @@ impl Session {
         &mut self,
         host: &dyn Host,
         reply: &mut Reply,
-        attempt: &mut dyn FnMut(&mut Session, &mut Reply) -> Outcome<Vec<Event>>,
+        attempt: &mut dyn FnMut(&mut Session, &mut Reply) -> Outcome<Events>,
     ) -> Outcome {
         let begin = reply.bytes.len();
         let mut tries = 0;
@@ -715,7 +715,7 @@ pub(crate) fn run_call(call: &mut Call<'_, '_>, run: Run) -> Outcome {
 }
 
 /// Commits; what others are to be told of it.
-pub(crate) fn commit(work: Work<'_>, host: &dyn Host) -> Outcome<Vec<Event>> {
+pub(crate) fn commit(work: Work<'_>, host: &dyn Host) -> Outcome<Events> {
     let (transaction, events, effects) = work.into_transaction();
     // Until others can see it.
     let _effects = effects.begin();

@@ -41,6 +41,14 @@ pub struct Event {
     pub name: &'static str,
 }
 
+/// What has happened to keys in a transaction.
+#[derive(Debug, Default)]
+pub struct Events {
+    pub known: Vec<Event>,
+    /// There were others, of which nobody wanted to be told when they happened.
+    pub has_others: bool,
+}
+
 /// The classes of keyspace notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
@@ -67,7 +75,7 @@ pub struct Work<'w> {
     /// `None`: all of a database.
     #[cfg(debug_assertions)]
     locked_keys: RefCell<std::collections::HashSet<(u32, Option<Vec<u8>>)>>,
-    events: Vec<Event>,
+    events: Events,
     /// The key that the running command has removed last: if it is written again, it is no new one.
     removed: Option<(u32, Vec<u8>)>,
     /// It removes all keys.
@@ -121,7 +129,7 @@ impl<'w> Work<'w> {
             now_ms: keyspace.now_ms(),
             transaction: RefCell::new(transaction),
             locked_tables: RefCell::default(),
-            events: Vec::new(),
+            events: Events::default(),
             removed: None,
             #[cfg(debug_assertions)]
             locked_keys: RefCell::default(),
@@ -131,7 +139,7 @@ impl<'w> Work<'w> {
         }
     }
 
-    pub fn into_transaction(self) -> (Transaction, Vec<Event>, Effects) {
+    pub fn into_transaction(self) -> (Transaction, Events, Effects) {
         let effects = Effects {
             tracking: self.keyspace.tracking.clone(),
             flushes: self.flushes,
@@ -293,14 +301,14 @@ impl<'w> Work<'w> {
     /// A command begins.
     pub fn savepoint(&mut self) -> (Savepoint, usize) {
         self.removed = None;
-        (self.transaction.borrow_mut().savepoint(), self.events.len())
+        (self.transaction.borrow_mut().savepoint(), self.events.known.len())
     }
 
     /// Takes back what a command did.
     pub fn roll_back_to(&mut self, (savepoint, events): (Savepoint, usize)) {
         self.transaction.get_mut().rollback_to(savepoint);
         self.transaction.get_mut().release(savepoint);
-        self.events.truncate(events);
+        self.events.known.truncate(events);
     }
 
     pub fn release(&mut self, (savepoint, _): (Savepoint, usize)) {
@@ -634,9 +642,10 @@ impl<'w> Work<'w> {
 
     pub fn note(&mut self, class: Class, name: &'static str, db: &Db, key: &[u8]) {
         if !self.keyspace.wants_events() {
+            self.events.has_others = true;
             return;
         }
-        self.events.push(Event {
+        self.events.known.push(Event {
             db: db.number,
             key: key.to_vec(),
             class,
@@ -674,7 +683,7 @@ impl<'w> Work<'w> {
             None => self.expired(db, row_key).is_some(),
         };
         let is_it = |event: &Event| event.class == Class::Expired && event.db == db.number && event.key == key;
-        if has_expired && !self.events.iter().any(is_it) {
+        if has_expired && !self.events.known.iter().any(is_it) {
             self.note(Class::Expired, "expired", db, key);
         }
     }

@@ -4,10 +4,16 @@
 
 mod common;
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::thread::{JoinHandle, spawn};
 
 use common::{Client, Database};
+use keyspace::failure::Turn;
+use keyspace::work::{Class, Work};
+use sql_api::host::BlockingHost;
+use transaction::Durability;
 
 /// Sends a command from a thread of its own, and waits until it waits.
 fn waiting(database: &Arc<Database>, line: &'static str) -> JoinHandle<String> {
@@ -122,4 +128,20 @@ fn who_waits_is_told_that_the_group_is_gone() {
     let reader = waiting(&database, "XREADGROUP GROUP g one BLOCK 0 STREAMS s >");
     client.run("XGROUP DESTROY s g");
     assert!(reader.join().unwrap().starts_with("-NOGROUP"));
+}
+
+#[test]
+fn who_begins_to_wait_before_a_change_can_be_seen_is_told_of_it() {
+    let (database, mut client) = open();
+    client.run("XADD s 1-1 a 1");
+    let keyspace = &database.keyspace;
+    let db = keyspace.db(0, &BlockingHost).unwrap();
+    // A command that nobody waits for while it runs.
+    let mut work = Work::begin(keyspace, Durability::default(), &BlockingHost);
+    work.note(Class::Stream, "xadd", &db, b"s");
+    let place = keyspace.hub.wait_for(0, vec![b"s".to_vec()], Turn::Everybody);
+    let (_, events, _) = work.into_transaction();
+    keyspace.publish(&events, &BlockingHost);
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(pin!(place.called()).poll(&mut context).is_ready());
 }

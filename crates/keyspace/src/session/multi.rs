@@ -15,7 +15,7 @@ use crate::command::{Command, Commands, Handler};
 use crate::failure::{Failure, Outcome};
 use crate::tables::Part;
 use crate::types::generic::database;
-use crate::work::{Event, Work};
+use crate::work::{Events, Work};
 
 /// Commands that wait for EXEC.
 #[derive(Default)]
@@ -149,7 +149,7 @@ pub fn exec(call: &mut SessionCall) -> Outcome {
 }
 
 impl SessionCall<'_> {
-    fn try_exec(&mut self, queue: &Queue, watch: Option<&Watch>) -> Outcome<Vec<Event>> {
+    fn try_exec(&mut self, queue: &Queue, watch: Option<&Watch>) -> Outcome<Events> {
         let (keyspace, host) = (self.session.keyspace.clone(), self.host);
         let db_before = self.session.db;
         let mut work = self.session.begin_work(&keyspace, host);

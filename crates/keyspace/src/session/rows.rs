@@ -27,6 +27,7 @@ use crate::command::Command;
 use crate::failure::{Failure, Outcome, wrong_number_of_arguments};
 use crate::keyspace::Keyspace;
 use crate::tables::DATABASE;
+use crate::work::Events;
 
 /// A row that a command names.
 struct RowName<'n> {
@@ -275,7 +276,7 @@ impl Session {
     ) -> Outcome {
         self.in_transaction(host, reply, &mut |session, reply| {
             session.try_on_rows(command, args, host, reply)?;
-            Ok(Vec::new())
+            Ok(Events::default())
         })
     }
 

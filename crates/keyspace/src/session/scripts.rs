@@ -6,7 +6,7 @@ use sql_api::host::Host;
 use super::{RunScript, Session, SessionCall, commit, written_keys};
 use crate::command::Command;
 use crate::failure::Outcome;
-use crate::work::Event;
+use crate::work::Events;
 
 impl Session {
     pub(super) fn run_script(
@@ -29,7 +29,7 @@ impl Session {
         args: &[&[u8]],
         host: &dyn Host,
         reply: &mut Reply,
-    ) -> Outcome<Vec<Event>> {
+    ) -> Outcome<Events> {
         let keyspace = self.keyspace.clone();
         let mut work = self.begin_work(&keyspace, host);
         let declared = written_keys(command, args).into_iter().map(|key| (self.db, key));
