@@ -4,8 +4,9 @@
 //! too much in it, is sent away.
 //!
 //! A blocking command that finds nothing waits for its keys in the order in which it came. Whoever changes a key wakes the first of them
-//! when the change can be seen; that one looks again, and wakes the next one when it is done. There is a line for each type of value: who
-//! waits for a sorted set has nothing to do with a list. Who only reads, as XREAD does, takes nothing from the others: all such look.
+//! when the change can be seen; that one looks again, and wakes the next one when it is done. There is a line for each type of value, and
+//! for the consumers of each group: who waits for a sorted set has nothing to do with a list. Who only reads, as XREAD does, takes nothing
+//! from the others: all such look.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::future::poll_fn;
