@@ -9,7 +9,7 @@
 //! ([`Failure::Again`]).
 
 use std::cell::RefCell;
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ use crate::tracking::{Flush, Own, Tracking};
 const LOCK_PATIENCE: Duration = Duration::from_secs(50);
 /// Rows that are looked at in one go.
 const CHUNK: usize = 1024;
+/// Bytes of rows that are copied in one go.
+const PORTION_BYTES: usize = 1 << 20;
 
 /// What has happened to a key: for those who wait for it, and for notifications.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -543,6 +545,40 @@ impl<'w> Work<'w> {
         let mut prefix = Vec::with_capacity(9);
         crate::tables::layout_of(db.table(part), index).encode_refs([ValueRef::UInt(id)], &mut prefix);
         self.scan_range(db, part, index, KeyRange::of_prefix(prefix), direction, visit)
+    }
+
+    /// Walks the elements of an id, for those that write others meanwhile: some rows at a time, of about [`PORTION_BYTES`].
+    pub fn in_portions(
+        &mut self,
+        db: &Db,
+        part: Part,
+        id: u64,
+        mut visit: impl FnMut(&mut Work<'w>, Vec<Vec<u8>>) -> Outcome,
+    ) -> Outcome {
+        let mut prefix = Vec::with_capacity(9);
+        let (index, forward) = (IndexId::PRIMARY, Direction::Forward);
+        crate::tables::layout_of(db.table(part), index).encode_refs([ValueRef::UInt(id)], &mut prefix);
+        let mut range = KeyRange::of_prefix(prefix);
+        loop {
+            let (mut rows, mut bytes, mut last) = (Vec::new(), 0, None);
+            self.scan_range(db, part, index, range.clone(), forward, |_, row, primary_key| {
+                rows.push(row.to_vec());
+                bytes += row.len();
+                Ok(match bytes < PORTION_BYTES {
+                    true => ControlFlow::Continue(()),
+                    false => {
+                        last = Some(primary_key.to_vec());
+                        ControlFlow::Break(())
+                    }
+                })
+            })?;
+            visit(self, rows)?;
+            let Some(last) = last else {
+                return Ok(());
+            };
+            let to = range.to.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+            range = KeyRange::between(Bound::Excluded(&last), to);
+        }
     }
 
     /// As [`scan`](Self::scan), of a range of keys.

@@ -28,13 +28,13 @@ impl Runner for Nobody {
     }
 }
 
-/// Runs a command that asks for too much; the most that it held.
-fn peak(database: &Database, words: &[Vec<u8>]) -> u64 {
+/// Runs a command, whose reply begins so; the most that it held.
+fn peak(database: &Database, words: &[Vec<u8>], reply: &str) -> u64 {
     let account = Arc::new(Account::default());
     let work = || {
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let answer = database.client().send(&words).to_string();
-        assert!(answer.starts_with("-OOM"), "{answer:.100}");
+        assert!(answer.starts_with(reply), "{answer:.100}");
     };
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -98,8 +98,20 @@ fn a_reply_ends_when_it_takes_more_than_a_command_may_hold() {
         words("COMMAND INFO").into_iter().chain(names(100_000)).collect(),
     ] {
         let name = String::from_utf8_lossy(&words[0]).into_owned();
-        let held = peak(&database, &words);
+        let held = peak(&database, &words, "-OOM");
         // The buffer of a reply grows to twice its length.
         assert!(held < 9 * MAY_HOLD / 4, "{name} held {held} bytes");
     }
+}
+
+#[test]
+fn a_copy_holds_what_it_writes() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let database = Database::open();
+    let mut client = database.client();
+    let value = vec![b'x'; 32 << 20];
+    client.send(&[b"SET", b"long", &value]);
+    let held = peak(&database, &common::words("COPY long other"), ":1");
+    assert!(held < value.len() as u64 * 3 / 2, "{held} bytes");
+    assert_eq!(client.run("STRLEN other"), format!(":{}", value.len()));
 }

@@ -194,23 +194,20 @@ fn copy_to(work: &mut Work<'_>, db: &Db, head: &Head, target: &Db, to: &[u8]) ->
         ..old.clone()
     };
     for &part in crate::work::parts_of(head.kind) {
-        let mut rows = Vec::new();
-        work.scan(db, part, IndexId::PRIMARY, old.id, Direction::Forward, |_, row, _| {
-            rows.push(row.to_vec());
-            Ok(ControlFlow::Continue(()))
+        let layout = db.table(part).layout();
+        work.in_portions(db, part, old.id, |work, rows| {
+            for row in rows {
+                governor::tick()?;
+                let columns: Vec<ValueRef<'_>> = (0..layout.columns().len())
+                    .map(|column| match column {
+                        0 => ValueRef::UInt(new.id),
+                        column => layout.column(&row, column),
+                    })
+                    .collect();
+                work.put_element(target, part, &columns)?;
+            }
+            Ok(())
         })?;
-        let table = db.table(part).clone();
-        for row in rows {
-            governor::tick()?;
-            let layout = table.layout();
-            let columns: Vec<ValueRef<'_>> = (0..layout.columns().len())
-                .map(|column| match column {
-                    0 => ValueRef::UInt(new.id),
-                    column => layout.column(&row, column),
-                })
-                .collect();
-            work.put_element(target, part, &columns)?;
-        }
     }
     work.save(target, to, head.kind, &new)
 }
