@@ -147,7 +147,12 @@ impl<'w> Work<'w> {
             flushes: self.flushes,
             changed_keys: self.changed_keys,
         };
-        (self.transaction.into_inner(), self.events, effects)
+        let events = Events {
+            // Of the keys that it removes nothing is told one by one.
+            has_others: self.events.has_others || self.flushes,
+            ..self.events
+        };
+        (self.transaction.into_inner(), events, effects)
     }
 
     /// The client does not want to hear of what this changes.

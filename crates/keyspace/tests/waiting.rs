@@ -145,3 +145,15 @@ fn who_begins_to_wait_before_a_change_can_be_seen_is_told_of_it() {
     let mut context = Context::from_waker(Waker::noop());
     assert!(pin!(place.called()).poll(&mut context).is_ready());
 }
+
+#[test]
+fn all_look_when_all_keys_change() {
+    let (database, mut client) = open();
+    client.run("RPUSH other 1");
+    let mut context = Context::from_waker(Waker::noop());
+    for line in ["FLUSHDB", "FLUSHALL", "SWAPDB 0 1"] {
+        let place = database.keyspace.hub.wait_for(0, vec![b"k".to_vec()], Turn::Everybody);
+        assert_eq!(client.run(line), "+OK");
+        assert!(pin!(place.called()).poll(&mut context).is_ready(), "{line}");
+    }
+}

@@ -7,6 +7,7 @@ use sql::session::{Session as SqlSession, SessionOptions};
 use crate::failure::{Failure, Outcome};
 use crate::session::SessionCall;
 use crate::tables::{DATABASE, DATABASES, Part};
+use crate::work::Events;
 
 pub fn swapdb(call: &mut SessionCall) -> Outcome {
     let number = |arg: &[u8], wrong: &'static str| {
@@ -33,6 +34,12 @@ pub fn swapdb(call: &mut SessionCall) -> Outcome {
         let statement = format!("RENAME TABLE {}", renames.join(", "));
         let mut session = SqlSession::new(keyspace.engine().clone(), SessionOptions::default())?;
         session.query(statement.as_bytes(), call.host, &mut BufferedRows::default())?;
+        // Whoever waits for a key has another one before him.
+        let events = Events {
+            has_others: true,
+            ..Events::default()
+        };
+        keyspace.publish(&events, call.host);
     }
     call.reply.ok();
     Ok(())
