@@ -28,14 +28,9 @@ impl Runner for Nobody {
     }
 }
 
-/// Runs a command, whose reply begins so; the most that it held.
-fn peak(database: &Database, words: &[Vec<u8>], reply: &str) -> u64 {
+/// The most that a client held.
+fn peak(work: impl FnOnce() + Send) -> u64 {
     let account = Arc::new(Account::default());
-    let work = || {
-        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        let answer = database.client().send(&words).to_string();
-        assert!(answer.starts_with(reply), "{answer:.100}");
-    };
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             governor::turn::watch_this_thread();
@@ -45,6 +40,15 @@ fn peak(database: &Database, words: &[Vec<u8>], reply: &str) -> u64 {
         thread.join().unwrap();
     });
     account.peak_bytes()
+}
+
+/// The most that a command held, whose reply begins so.
+fn peak_of(database: &Database, words: &[Vec<u8>], reply: &str) -> u64 {
+    peak(|| {
+        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        let answer = database.client().send(&words).to_string();
+        assert!(answer.starts_with(reply), "{answer:.100}");
+    })
 }
 
 /// The node's memory is the process's: one test at a time.
@@ -98,7 +102,7 @@ fn a_reply_ends_when_it_takes_more_than_a_command_may_hold() {
         words("COMMAND INFO").into_iter().chain(names(100_000)).collect(),
     ] {
         let name = String::from_utf8_lossy(&words[0]).into_owned();
-        let held = peak(&database, &words, "-OOM");
+        let held = peak_of(&database, &words, "-OOM");
         // The buffer of a reply grows to twice its length.
         assert!(held < 9 * MAY_HOLD / 4, "{name} held {held} bytes");
     }
@@ -111,7 +115,24 @@ fn a_copy_holds_what_it_writes() {
     let mut client = database.client();
     let value = vec![b'x'; 32 << 20];
     client.send(&[b"SET", b"long", &value]);
-    let held = peak(&database, &common::words("COPY long other"), ":1");
+    let held = peak_of(&database, &common::words("COPY long other"), ":1");
     assert!(held < value.len() as u64 * 3 / 2, "{held} bytes");
     assert_eq!(client.run("STRLEN other"), format!(":{}", value.len()));
+}
+
+#[test]
+fn what_waits_for_exec_is_not_more_than_a_command_may_hold() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let database = Database::open();
+    let value = vec![b'x'; 1 << 20];
+    let held = peak(|| {
+        let mut client = database.client();
+        client.run("MULTI");
+        let queue = (0..400).map(|_| client.send(&[b"SET", b"k", &value]).to_string());
+        let refused = queue.filter(|answer| answer.starts_with("-OOM")).count();
+        assert!(refused > 0);
+        assert!(client.run("EXEC").starts_with("-EXECABORT"));
+        assert_eq!(client.run("GET k"), "$-1");
+    });
+    assert!(held < MAY_HOLD * 3 / 2, "{held} bytes");
 }

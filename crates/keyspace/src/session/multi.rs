@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use governor::{MemoryStop, Stop};
 use redis_wire::Reply;
 use store::Snapshot;
 use types::TableId;
@@ -21,7 +22,9 @@ use crate::work::{Events, Work};
 #[derive(Default)]
 pub struct Queue {
     requests: Vec<Vec<Vec<u8>>>,
-    /// One of them was refused: EXEC will be, too.
+    /// Of all of them, about.
+    bytes: u64,
+    /// One of them was refused: EXEC will be, too, and none of them is kept.
     is_spoilt: bool,
 }
 
@@ -40,6 +43,17 @@ struct Watched {
     table: TableId,
 }
 
+/// What a word takes beside its bytes.
+const WORD_BYTES: usize = 48;
+
+/// Whether so much may wait for EXEC: as much as a command may hold, while the node has room.
+fn check_size(bytes: u64, limit: u64) -> Result<(), Stop> {
+    match bytes <= limit {
+        true => governor::tick(),
+        false => Err(Stop::Memory(MemoryStop::Statement { bytes, limit })),
+    }
+}
+
 /// Commands that MULTI does not put off.
 pub fn runs_at_once(command: &Command) -> bool {
     matches!(
@@ -55,15 +69,26 @@ impl Session {
             let text = format!("ERR Command not allowed inside a transaction: '{}'", command.name());
             return Err(Failure::Reply(text.into()));
         }
+        let limit = self.statement_memory();
         let queue = self.queue.as_mut().expect("a transaction has begun");
-        queue.requests.push(args.iter().map(|arg| arg.to_vec()).collect());
+        if !queue.is_spoilt {
+            queue.bytes += args.iter().map(|arg| (arg.len() + WORD_BYTES) as u64).sum::<u64>();
+            if let Err(stop) = check_size(queue.bytes, limit) {
+                self.spoil_queue();
+                return Err(stop.into());
+            }
+            queue.requests.push(args.iter().map(|arg| arg.to_vec()).collect());
+        }
         reply.simple("QUEUED");
         Ok(())
     }
 
     pub(super) fn spoil_queue(&mut self) {
         if let Some(queue) = &mut self.queue {
-            queue.is_spoilt = true;
+            *queue = Queue {
+                is_spoilt: true,
+                ..Queue::default()
+            };
         }
     }
 
