@@ -459,21 +459,19 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
+    /// The primary keys of the rows of an id.
+    pub fn rows_of(&self, db: &Db, part: Part, id: u64) -> Outcome<Vec<Vec<u8>>> {
+        let (mut keys, forward) = (Vec::new(), Direction::Forward);
+        self.scan(db, part, IndexId::PRIMARY, id, forward, |_, _, primary_key| {
+            keys.push(primary_key.to_vec());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(keys)
+    }
+
     /// Removes all elements of an id from one of the tables.
     pub fn remove_all(&mut self, db: &Db, part: Part, id: u64) -> Outcome {
-        let mut keys = Vec::new();
-        self.scan(
-            db,
-            part,
-            IndexId::PRIMARY,
-            id,
-            Direction::Forward,
-            |_, _, primary_key| {
-                keys.push(primary_key.to_vec());
-                Ok(ControlFlow::Continue(()))
-            },
-        )?;
-        for key in keys {
+        for key in self.rows_of(db, part, id)? {
             governor::tick()?;
             self.write_row(db, part, &key, None)?;
         }

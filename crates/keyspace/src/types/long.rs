@@ -14,8 +14,7 @@
 use std::ops::{ControlFlow, Range};
 
 use env::Feature;
-use store::Direction;
-use types::{IndexId, ValueRef};
+use types::ValueRef;
 
 use crate::call::Call;
 use crate::failure::{Outcome, wrong_type};
@@ -141,18 +140,7 @@ impl Work<'_> {
 
     /// Removes the pieces of an id.
     pub fn remove_pieces(&mut self, db: &Db, id: u64) -> Outcome {
-        let mut keys = Vec::new();
-        self.scan(
-            db,
-            Part::Piece,
-            IndexId::PRIMARY,
-            id,
-            Direction::Forward,
-            |_, _, key| {
-                keys.push(key.to_vec());
-                Ok(ControlFlow::Continue(()))
-            },
-        )?;
+        let keys = self.rows_of(db, Part::Piece, id)?;
         if keys.is_empty() {
             return Ok(());
         }
