@@ -72,13 +72,14 @@ impl Purge {
                 ControlFlow::Continue(())
             });
         drop(snapshot);
-        for keys in expired.chunks(REMOVED_AT_ONCE) {
-            governor::tick()?;
-            remove(keyspace, &db, keys, host)?;
-        }
+        // Before keys are removed: where that fails, those behind them have their turn all the same.
         match cursor.is_finished() {
             true => self.next_db(),
             false => self.at = Some(cursor),
+        }
+        for keys in expired.chunks(REMOVED_AT_ONCE) {
+            governor::tick()?;
+            remove(keyspace, &db, keys, host)?;
         }
         Ok(Looked {
             keys,
