@@ -20,7 +20,6 @@ pub struct Client {
     is_resp3: AtomicBool,
     /// It listens to channels.
     listens: AtomicBool,
-    in_transaction: AtomicBool,
     monitors: AtomicBool,
     is_gone: AtomicBool,
     about: Mutex<About>,
@@ -36,6 +35,10 @@ struct About {
     library: (Vec<u8>, Vec<u8>),
     user: String,
     command: &'static str,
+    /// How many channels, patterns and channels of shards it listens to.
+    subscriptions: [usize; 3],
+    /// How many commands wait for EXEC; none: no transaction has begun.
+    queued: Option<usize>,
     /// Of one that tracks: the client that is told instead (0: none), whether it broadcasts, whether the other one is gone.
     tracking: Option<(u64, bool, bool)>,
 }
@@ -57,7 +60,6 @@ impl Client {
             db: AtomicU32::new(0),
             is_resp3: AtomicBool::new(false),
             listens: AtomicBool::new(false),
-            in_transaction: AtomicBool::new(false),
             monitors: AtomicBool::new(false),
             is_gone: AtomicBool::new(false),
             outbox: OnceLock::new(),
@@ -93,20 +95,11 @@ impl Client {
     }
 
     /// What it does now.
-    pub fn note(
-        &self,
-        command: &'static str,
-        db: u32,
-        is_resp3: bool,
-        listens: bool,
-        in_transaction: bool,
-        now_ms: i64,
-    ) {
+    pub fn note(&self, command: &'static str, db: u32, is_resp3: bool, listens: bool, now_ms: i64) {
         self.last_ms.store(now_ms, Ordering::Relaxed);
         self.db.store(db, Ordering::Relaxed);
         self.is_resp3.store(is_resp3, Ordering::Relaxed);
         self.listens.store(listens, Ordering::Relaxed);
-        self.in_transaction.store(in_transaction, Ordering::Relaxed);
         self.about.lock().command = command;
     }
 
@@ -114,8 +107,15 @@ impl Client {
         self.listens.load(Ordering::Relaxed)
     }
 
-    pub fn set_listens(&self, listens: bool) {
-        self.listens.store(listens, Ordering::Relaxed);
+    /// How many channels, patterns and channels of shards it listens to.
+    pub fn set_subscriptions(&self, counts: [usize; 3]) {
+        self.listens.store(counts != [0; 3], Ordering::Relaxed);
+        self.about.lock().subscriptions = counts;
+    }
+
+    /// How many commands wait for EXEC; none: no transaction has begun.
+    pub fn set_queued(&self, count: Option<usize>) {
+        self.about.lock().queued = count;
     }
 
     pub fn set_monitors(&self, monitors: bool) {
@@ -176,10 +176,11 @@ impl Client {
         let about = self.about.lock().clone();
         let mut flags = String::new();
         let (_, broadcasts, is_broken) = about.tracking.unwrap_or_default();
+        let [channels, patterns, shards] = about.subscriptions;
         for (is_set, flag) in [
             (self.monitors.load(Ordering::Relaxed), 'O'),
             (self.listens(), 'P'),
-            (self.in_transaction.load(Ordering::Relaxed), 'x'),
+            (about.queued.is_some(), 'x'),
             (self.is_blocked(), 'b'),
             (about.tracking.is_some(), 't'),
             (is_broken, 'R'),
@@ -194,7 +195,7 @@ impl Client {
         }
         let seconds = |since: i64| (now_ms - since).max(0) / 1000;
         format!(
-            "id={} addr={} laddr= fd=0 name={} age={} idle={} flags={flags} db={} sub={} psub=0 ssub=0 multi={} qbuf=0 qbuf-free=0 \
+            "id={} addr={} laddr= fd=0 name={} age={} idle={} flags={flags} db={} sub={channels} psub={patterns} ssub={shards} multi={} qbuf=0 qbuf-free=0 \
              argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} user={} redir={} resp={} lib-name={} lib-ver={}",
             self.id,
             self.address,
@@ -202,12 +203,7 @@ impl Client {
             seconds(self.connected_ms),
             seconds(self.last_ms.load(Ordering::Relaxed)),
             self.db.load(Ordering::Relaxed),
-            u32::from(self.listens()),
-            if self.in_transaction.load(Ordering::Relaxed) {
-                0
-            } else {
-                -1
-            },
+            about.queued.map_or(-1, |queued| queued as i64),
             if about.command.is_empty() {
                 "NULL"
             } else {

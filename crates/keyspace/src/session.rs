@@ -472,7 +472,6 @@ impl Session {
             self.db,
             self.protocol == Protocol::Resp3,
             self.subscriptions.is_some(),
-            self.queue.is_some(),
             self.keyspace.now_ms(),
         );
         let is_data = command.flags.reads || command.flags.writes || command.name() == "exec";

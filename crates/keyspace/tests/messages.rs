@@ -151,6 +151,38 @@ fn listeners_are_counted_by_channel() {
 }
 
 #[test]
+fn a_client_is_shown_with_what_it_listens_to_and_has_queued() {
+    let database = Database::open();
+    let (mut one, mut other) = (database.client(), database.client());
+    one.run("HELLO 3");
+    let mut shown = || {
+        let list = other.run("CLIENT LIST ID 1");
+        let of_word = |word: &str| {
+            let words = list.split_whitespace();
+            words
+                .filter_map(|shown| shown.strip_prefix(word))
+                .next()
+                .unwrap()
+                .to_owned()
+        };
+        ["flags=", "sub=", "psub=", "ssub=", "multi="].map(of_word).join(" ")
+    };
+    assert_eq!(shown(), "N 0 0 0 -1");
+    for line in ["SUBSCRIBE a b", "PSUBSCRIBE p*", "SSUBSCRIBE s", "UNSUBSCRIBE b"] {
+        one.run(line);
+    }
+    assert_eq!(shown(), "P 1 1 1 -1");
+    one.run("MULTI");
+    assert_eq!(shown(), "Px 1 1 1 0");
+    one.run("GET k");
+    assert_eq!(shown(), "Px 1 1 1 1");
+    one.run("EXEC");
+    assert_eq!(shown(), "P 1 1 1 -1");
+    one.run("RESET");
+    assert_eq!(shown(), "N 0 0 0 -1");
+}
+
+#[test]
 fn who_resets_is_who_he_was_when_he_came() {
     let database = Database::open();
     let mut client = database.stranger();

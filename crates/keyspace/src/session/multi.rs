@@ -78,6 +78,7 @@ impl Session {
                 return Err(stop.into());
             }
             queue.requests.push(args.iter().map(|arg| arg.to_vec()).collect());
+            self.client.set_queued(Some(queue.requests.len()));
         }
         reply.simple("QUEUED");
         Ok(())
@@ -95,6 +96,7 @@ impl Session {
     pub(crate) fn forget_transaction(&mut self) {
         self.queue = None;
         self.watch = None;
+        self.client.set_queued(None);
     }
 }
 
@@ -103,6 +105,7 @@ pub fn multi(call: &mut SessionCall) -> Outcome {
         return Err(Failure::reply("ERR MULTI calls can not be nested"));
     }
     call.session.queue = Some(Queue::default());
+    call.session.client.set_queued(Some(0));
     call.reply.ok();
     Ok(())
 }
@@ -156,6 +159,7 @@ pub fn exec(call: &mut SessionCall) -> Outcome {
         return Err(Failure::reply("ERR EXEC without MULTI"));
     };
     let watch = call.session.watch.take();
+    call.session.client.set_queued(None);
     if queue.is_spoilt {
         return Err(Failure::reply(
             "EXECABORT Transaction discarded because of previous errors.",

@@ -59,8 +59,12 @@ impl Subscriptions {
         self.keyspace.neighbours.listens_no_more(how, name);
     }
 
+    fn counts(&self) -> [usize; 3] {
+        [self.channels.len(), self.patterns.len(), self.shards.len()]
+    }
+
     fn is_empty(&self) -> bool {
-        self.channels.is_empty() && self.patterns.is_empty() && self.shards.is_empty()
+        self.counts() == [0; 3]
     }
 }
 
@@ -91,7 +95,7 @@ impl Session {
 
     pub(crate) fn stop_listening(&mut self) {
         self.subscriptions = None;
-        self.client.set_listens(false);
+        self.client.set_subscriptions([0; 3]);
     }
 
     /// Moves what is to be sent to the client beside replies to the replies, as far as these are no part of a longer one. Said before it is
@@ -121,7 +125,6 @@ fn begin(call: &mut SessionCall, how: Listens, word: &str) -> Outcome {
     let session = &mut *call.session;
     let (keyspace, protocol) = (session.keyspace.clone(), session.protocol);
     let subscriber = session.client.open_outbox(protocol);
-    session.client.set_listens(true);
     let subscriptions = session
         .subscriptions
         .get_or_insert_with(|| Subscriptions::new(keyspace.clone(), subscriber.clone()));
@@ -132,6 +135,7 @@ fn begin(call: &mut SessionCall, how: Listens, word: &str) -> Outcome {
         }
         tell(call.reply, word, Some(name), subscriptions.count(how));
     }
+    session.client.set_subscriptions(subscriptions.counts());
     // What is published anywhere after the answer is heard.
     keyspace.tell_neighbours(call.host);
     Ok(())
@@ -171,6 +175,7 @@ fn end(call: &mut SessionCall, how: Listens, word: &str) -> Outcome {
         left.push(subscriptions.count(how));
     }
     let of_none = subscriptions.count(how);
+    call.session.client.set_subscriptions(subscriptions.counts());
     if subscriptions.is_empty() {
         call.session.stop_listening();
     }
