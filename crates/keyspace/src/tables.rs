@@ -24,7 +24,7 @@
 
 use std::sync::Arc;
 
-use catalog::{Catalog, TableDef};
+use catalog::{Catalog, IndexDef, IndexKind, IndexPart, TableDef};
 use sha2::{Digest, Sha256};
 use sql::engine::Engine;
 use sql::table::Table;
@@ -136,6 +136,17 @@ impl Part {
         }
     }
 
+    /// The columns of the keys by which rows are found and walked, by their numbers; the first key is the primary one.
+    fn keys(self) -> &'static [&'static [usize]] {
+        match self {
+            Part::Keys => &[&[0]],
+            Part::Hash | Part::Set | Part::List | Part::Group | Part::Piece => &[&[0, 1]],
+            Part::SortedSet => &[&[0, 1], BY_SCORE],
+            Part::Stream | Part::Consumer => &[&[0, 1, 2]],
+            Part::Pending => &[&[0, 1, 2, 3]],
+        }
+    }
+
     /// The columns that rows have, as the code reads and writes them.
     fn columns(self) -> &'static [&'static str] {
         match self {
@@ -151,6 +162,20 @@ impl Part {
             Part::Piece => &["id", "number", "bytes"],
         }
     }
+}
+
+/// The columns of the index that has a sorted set in its order: id, score, member.
+pub const BY_SCORE: &[usize] = &[0, 3, 1];
+
+/// The index over some columns, in their order.
+pub fn index_over(def: &TableDef, columns: &[usize]) -> Option<IndexId> {
+    let is_it = |index: &&IndexDef| {
+        let is_plain = |part: &IndexPart| !part.descending && part.prefix.is_none() && part.elements.is_none();
+        index.kind != IndexKind::FullText
+            && index.parts.iter().all(is_plain)
+            && index.parts.iter().map(|part| part.column).eq(columns.iter().copied())
+    };
+    def.indexes.iter().find(is_it).map(|index| index.id)
 }
 
 /// Whether a table has the rows of keys. They are removed with their elements ([`purge`](crate::purge)).
@@ -304,6 +329,15 @@ fn table(part: Part, db: u32, catalog: &Catalog, engine: &Engine) -> Outcome<Opt
     {
         return Err(Failure::Reply(
             format!("ERR the table {DATABASE}.{name} has other columns than those that keys are kept in").into(),
+        ));
+    }
+    let [primary, others @ ..] = part.keys() else {
+        return Ok(None);
+    };
+    let has_primary = index_over(def, primary) == Some(IndexId::PRIMARY);
+    if !has_primary || others.iter().any(|columns| index_over(def, columns).is_none()) {
+        return Err(Failure::Reply(
+            format!("ERR the table {DATABASE}.{name} has other indexes than those by which keys are found").into(),
         ));
     }
     Ok(engine.table(def))

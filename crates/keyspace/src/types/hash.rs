@@ -330,18 +330,19 @@ pub fn hrandfield(call: &mut Call) -> Outcome {
     if count.is_some_and(|count| with_values && !(-(i64::MAX / 2)..=i64::MAX / 2).contains(&count)) {
         return Err(crate::failure::out_of_range());
     }
-    let hash = call.hash(call.args[1])?;
-    let Some(hash) = hash else {
+    let mut fields = Vec::new();
+    if let Some(hash) = call.hash(call.args[1])? {
+        each_field(call.work, &call.db, hash.id, |field, value| {
+            fields.push((field.to_vec(), value.to_vec()))
+        })?;
+    }
+    if fields.is_empty() {
         match count {
             None => call.reply.null(),
             Some(_) => call.reply.array(0),
         }
         return Ok(());
-    };
-    let mut fields = Vec::new();
-    each_field(call.work, &call.db, hash.id, |field, value| {
-        fields.push((field.to_vec(), value.to_vec()))
-    })?;
+    }
     let chosen = crate::chance::choose(&call.work.keyspace.engine().env().random, fields.len(), count)?;
     let Some(_) = count else {
         call.reply.bulk(&fields[chosen[0]].0);

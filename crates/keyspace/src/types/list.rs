@@ -104,19 +104,23 @@ impl List {
         Ok(())
     }
 
+    /// Takes the value at an end. Rows that SQL has removed are passed over.
     fn pop(&mut self, work: &mut Work<'_>, db: &Db, end: End) -> Outcome<Option<Vec<u8>>> {
-        if self.collection.len == 0 {
-            return Ok(None);
+        while self.collection.len > 0 {
+            governor::tick()?;
+            let position = match end {
+                End::Left => self.first,
+                End::Right => self.first + self.len() - 1,
+            };
+            let value = self.get(work, db, position);
+            work.remove_element(db, Part::List, self.key(position))?;
+            self.first += i64::from(end == End::Left);
+            self.collection.len -= 1;
+            if value.is_some() {
+                return Ok(value);
+            }
         }
-        let position = match end {
-            End::Left => self.first,
-            End::Right => self.first + self.len() - 1,
-        };
-        let value = self.get(work, db, position);
-        work.remove_element(db, Part::List, self.key(position))?;
-        self.first += i64::from(end == End::Left);
-        self.collection.len -= 1;
-        Ok(value)
+        Ok(None)
     }
 
     fn save(mut self, work: &mut Work<'_>, db: &Db, key: &[u8]) -> Outcome {
@@ -160,11 +164,15 @@ impl List {
         let (Some(&first), Some(&last)) = (removed.first(), removed.last()) else {
             return Ok(());
         };
-        let moves_front = last + 1 < values.len() - first;
-        let moved = match moves_front {
-            true => 0..last + 1,
-            false => first..values.len(),
+        // Where SQL has removed rows, values do not stand at their indexes: all of them move together.
+        let has_gaps = values.len() as i64 != self.len();
+        let moves_front = !has_gaps && last + 1 < values.len() - first;
+        let moved = match (has_gaps, moves_front) {
+            (true, _) => 0..values.len(),
+            (_, true) => 0..last + 1,
+            (_, false) => first..values.len(),
         };
+        let begin = moved.start;
         let (mut stays, mut gone) = (Vec::new(), removed.iter().peekable());
         for (at, value) in values.into_iter().enumerate().take(moved.end).skip(moved.start) {
             governor::tick()?;
@@ -173,7 +181,7 @@ impl List {
             }
         }
         if !moves_front {
-            return self.rewrite(work, db, first as i64, &stays);
+            return self.rewrite(work, db, begin as i64, &stays);
         }
         for _ in removed {
             governor::tick()?;
@@ -304,8 +312,10 @@ fn pop(call: &mut Call, end: End) -> Outcome {
         return Ok(());
     };
     let values = take(call, &mut list, key, end, count.unwrap_or(1))?;
-    if count.is_some() {
-        call.reply.array(values.len());
+    match count {
+        None if values.is_empty() => call.reply.null(),
+        None => {}
+        Some(_) => call.reply.array(values.len()),
     }
     values.iter().for_each(|value| call.reply.bulk(value));
     Ok(())
@@ -383,12 +393,17 @@ pub fn lrange(call: &mut Call) -> Outcome {
         call.reply.array(0);
         return Ok(());
     };
-    call.reply.array((to - from + 1) as usize);
+    let mut left = to - from + 1;
+    call.reply.array(left as usize);
     let reply = &mut *call.reply;
     list.range(call.work, &call.db, (from, to), Direction::Forward, |value| {
         reply.bulk(value);
+        left -= 1;
         Ok(ControlFlow::Continue(()))
-    })
+    })?;
+    // Rows that SQL has removed.
+    (0..left).for_each(|_| call.reply.null());
+    Ok(())
 }
 
 pub fn ltrim(call: &mut Call) -> Outcome {
@@ -656,6 +671,9 @@ fn blocking_pop(call: &mut Call, end: End) -> Outcome {
         governor::tick()?;
         if let Some(mut list) = call.list(key)? {
             let values = take(call, &mut list, key, end, 1)?;
+            if values.is_empty() {
+                continue;
+            }
             call.reply.array(2);
             call.reply.bulk(key);
             values.iter().for_each(|value| call.reply.bulk(value));
@@ -710,6 +728,9 @@ fn pop_from_several(call: &mut Call, several: &Several<'_, End>) -> Outcome<bool
         governor::tick()?;
         if let Some(mut list) = call.list(key)? {
             let values = take(call, &mut list, key, several.end, several.count)?;
+            if values.is_empty() {
+                continue;
+            }
             call.reply.array(2);
             call.reply.bulk(key);
             call.reply.array(values.len());

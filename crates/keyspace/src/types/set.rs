@@ -196,7 +196,7 @@ pub fn spop(call: &mut Call) -> Outcome {
     };
     let set = call.set(key)?;
     let members = call.members(&set)?;
-    let Some(mut set) = set else {
+    let Some(mut set) = set.filter(|_| !members.is_empty()) else {
         match count {
             None => call.reply.null(),
             Some(_) => call.reply.set(0),

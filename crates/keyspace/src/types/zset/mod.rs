@@ -17,7 +17,7 @@ use crate::call::{Call, is_word};
 use crate::chance::{choose, count_of};
 use crate::failure::{Failure, Outcome, not_float, syntax, wrong_number_of_arguments};
 use crate::head::Kind;
-use crate::tables::{Db, Member, Part, layout_of};
+use crate::tables::{BY_SCORE, Db, Member, Part, index_over, layout_of};
 use crate::types::generic::remove_members;
 use crate::types::set::member_in;
 use crate::work::{Class, Collection, Work};
@@ -55,7 +55,7 @@ pub fn put(work: &mut Work<'_>, db: &Db, set: &mut Collection, member: &[u8], sc
 
 /// The index by score.
 fn by_score(db: &Db) -> IndexId {
-    db.table(Part::SortedSet).def.indexes[1].id
+    index_over(&db.table(Part::SortedSet).def, BY_SCORE).expect("looked for when the table was")
 }
 
 /// Walks members by score, then by member.
