@@ -336,3 +336,17 @@ fn a_row_that_has_a_value_is_that_value() {
     assert_eq!(client.run("GET k"), "\"shorter\"");
     assert_eq!(pieces(&database), ["0"]);
 }
+
+#[test]
+fn a_length_that_sql_has_written_is_one_that_a_string_may_have() {
+    let database = Database::open();
+    let mut client = database.client();
+    client.run("SETBIT k 2000000 1");
+    sql(
+        &database,
+        "UPDATE redis.db0 SET meta = CONCAT(SUBSTRING(meta, 1, 8), REPEAT(X'FF', 8)) WHERE `key` = 'k'",
+    );
+    assert_eq!(client.run("STRLEN k"), ":536870912");
+    assert_eq!(client.run("BITPOS k 1"), ":2000000");
+    assert!(client.run("APPEND k x").starts_with("-ERR string exceeds"));
+}

@@ -20,6 +20,7 @@ use crate::call::Call;
 use crate::failure::{Outcome, wrong_type};
 use crate::head::{HeadRef, Kind};
 use crate::tables::{Db, Part, key_of};
+use crate::types::string::STRING_MAX;
 use crate::work::{Collection, Work};
 
 /// The longest string whose value is in the key's row.
@@ -388,7 +389,11 @@ impl Call<'_, '_> {
 
 impl Text {
     fn of(head: HeadRef<'_>) -> Text {
-        let pieces = Collection::of(head).filter(|_| head.is_long());
+        let mut pieces = Collection::of(head).filter(|_| head.is_long());
+        if let Some(pieces) = &mut pieces {
+            // SQL may have said of more.
+            pieces.len = pieces.len.min(STRING_MAX as u64);
+        }
         Text {
             len: pieces.as_ref().map_or(head.value.len(), |pieces| pieces.len as usize),
             pieces,
