@@ -42,6 +42,8 @@ use multi::{Queue, Watch};
 use pubsub::{Message, Subscriptions};
 use tracking::Tracks;
 
+/// Requests that share a transaction are copied. What is longer runs alone, from where it came.
+const SHARED_BYTES_MAX: usize = 1 << 20;
 /// How often work begins anew before its client is told.
 const TRIES: u32 = 20;
 /// A waiting command looks again after so long, though nobody has called it: another node may have changed its keys.
@@ -217,12 +219,12 @@ impl Session {
     pub fn run(&mut self, requests: &[Request<'_>], host: &dyn Host, reply: &mut Reply) {
         let mut begun = Instant::now();
         let mut rest = requests;
-        while let Some((first, later)) = rest.split_first()
+        while let Some(first) = rest.first()
             && !self.ends
         {
             reply.protocol = self.protocol;
             let meant = self.meant(first);
-            let group = self.group_of(&meant, later);
+            let group = self.group_of(&meant, rest);
             let (now, then) = rest.split_at(group.len().max(1));
             // Of a group, its members are.
             let command = meant.command().filter(|_| group.is_empty());
@@ -248,16 +250,25 @@ impl Session {
         }
     }
 
-    /// A request and those behind it that share a transaction. None where it has to run alone.
-    fn group_of(&mut self, first: &Meant, later: &[Request<'_>]) -> Vec<Member> {
+    /// The first request and those behind it that share a transaction. None where it has to run alone.
+    fn group_of(&mut self, first: &Meant, requests: &[Request<'_>]) -> Vec<Member> {
         let Some(first) = first.as_member() else {
             return Vec::new();
         };
         if self.queue.is_some() || self.reply_mode != ReplyMode::On || self.runs_alone() {
             return Vec::new();
         }
+        let bytes_of = |request: &Request<'_>| request.iter().map(|arg| arg.len()).sum::<usize>();
+        let mut bytes = bytes_of(&requests[0]);
+        if bytes > SHARED_BYTES_MAX {
+            return Vec::new();
+        }
         let mut group = vec![first];
-        for request in later {
+        for request in &requests[1..] {
+            bytes += bytes_of(request);
+            if bytes > SHARED_BYTES_MAX {
+                break;
+            }
             match self.meant(request).as_member() {
                 Some(member) => group.push(member),
                 None => break,

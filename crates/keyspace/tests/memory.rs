@@ -109,12 +109,14 @@ fn a_reply_ends_when_it_takes_more_than_a_command_may_hold() {
 }
 
 #[test]
-fn a_copy_holds_what_it_writes() {
+fn what_writes_holds_what_it_writes() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let database = Database::open();
     let mut client = database.client();
     let value = vec![b'x'; 32 << 20];
-    client.send(&[b"SET", b"long", &value]);
+    let words = [b"SET".to_vec(), b"long".to_vec(), value.clone()];
+    let held = peak_of(&database, &words, "+OK");
+    assert!(held < value.len() as u64 * 3 / 2, "{held} bytes");
     let held = peak_of(&database, &common::words("COPY long other"), ":1");
     assert!(held < value.len() as u64 * 3 / 2, "{held} bytes");
     assert_eq!(client.run("STRLEN other"), format!(":{}", value.len()));
