@@ -209,28 +209,37 @@ pub fn spublish(call: &mut SessionCall) -> Outcome {
 
 /// Gives a message to those who listen, or keeps it for them, and answers how many they are on this node.
 fn send(call: &mut SessionCall, to_shard: bool) -> Outcome {
-    let message = Message {
-        to_shard,
-        channel: call.args[1].to_vec(),
-        text: call.args[2].to_vec(),
-    };
+    let (channel, text) = (call.args[1], call.args[2]);
     let keyspace = &call.session.keyspace;
     let reached = match &mut call.session.held_messages {
         Some(held) => {
-            let reached = match to_shard {
-                true => keyspace.hub.subscribers(Listens::ToShard, &message.channel),
-                false => keyspace.hub.listeners(&message.channel),
-            };
-            held.push(message);
-            reached
+            held.push(Message {
+                to_shard,
+                channel: channel.to_vec(),
+                text: text.to_vec(),
+            });
+            match to_shard {
+                true => keyspace.hub.subscribers(Listens::ToShard, channel),
+                false => keyspace.hub.listeners(channel),
+            }
         }
-        None => message.send(keyspace),
+        None => deliver(keyspace, to_shard, channel, text),
     };
     call.reply.integer(reached as i64);
     Ok(())
 }
 
-/// What PUBLISH and SPUBLISH are given.
+/// Gives a message to those who listen on any node; how many of this node it has reached.
+fn deliver(keyspace: &Keyspace, to_shard: bool, channel: &[u8], text: &[u8]) -> usize {
+    let (to, reached) = match to_shard {
+        true => (Channels::Shard, keyspace.hub.publish_to_shard(channel, text)),
+        false => (Channels::Plain, keyspace.hub.publish(channel, text)),
+    };
+    keyspace.neighbours.publish(to, channel, text, 0);
+    reached
+}
+
+/// What PUBLISH and SPUBLISH are given, until the transaction that they are in is committed.
 pub(crate) struct Message {
     to_shard: bool,
     channel: Vec<u8>,
@@ -238,15 +247,8 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// To those of all nodes; how many of this node it has reached.
-    pub fn send(&self, keyspace: &Keyspace) -> usize {
-        let (channel, text) = (&self.channel, &self.text);
-        let (to, reached) = match self.to_shard {
-            true => (Channels::Shard, keyspace.hub.publish_to_shard(channel, text)),
-            false => (Channels::Plain, keyspace.hub.publish(channel, text)),
-        };
-        keyspace.neighbours.publish(to, channel, text, 0);
-        reached
+    pub fn send(&self, keyspace: &Keyspace) {
+        deliver(keyspace, self.to_shard, &self.channel, &self.text);
     }
 }
 
