@@ -3,10 +3,9 @@
 //! `LATSDB_MYSQL` holds the options of the `mariadb` client that reach it, as `-h127.0.0.1 -P3306 -uroot`; without it these tests pass without
 //! looking. `LATSDB_COLLATIONS` chooses collations by a part of their names.
 
-use std::collections::HashMap;
-
 use types::{CharsetId, CollationId};
 
+use crate::collations::{CHARACTER, PLANES, assert_compares_as_in, is_chosen, numbers, texts, weights};
 use crate::server::{ask_mysql as ask, hex};
 
 /// The collations, and characters that their texts are made of; of gb18030 without letters whose cases differ in length, where MySQL's equality is
@@ -37,27 +36,8 @@ const SETS: [CharsetId; 4] = [
 ];
 
 fn collations() -> impl Iterator<Item = (CollationId, &'static str)> {
-    let chosen = std::env::var("LATSDB_COLLATIONS").unwrap_or_default();
-    COLLATIONS
-        .into_iter()
-        .filter(move |(collation, _)| collation.name().contains(&chosen))
+    COLLATIONS.into_iter().filter(|(collation, _)| is_chosen(*collation))
 }
-
-fn weights(collation: CollationId, text: &str) -> String {
-    let mut weights = Vec::new();
-    collation.weight_string(text.as_bytes(), &mut weights);
-    hex(&weights)
-}
-
-fn numbers(planes: &str) -> String {
-    format!(
-        "WITH RECURSIVE digits (d) AS (SELECT 0 UNION ALL SELECT d + 1 FROM digits WHERE d < 255),
-         numbers (n) AS (SELECT p.d * 65536 + h.d * 256 + l.d FROM digits p, digits h, digits l WHERE p.d BETWEEN {planes})"
-    )
-}
-
-const CHARACTER: &str = "CONVERT(UNHEX(LPAD(HEX(n), 8, '0')) USING utf32)";
-const PLANES: [&str; 4] = ["0 AND 0", "1 AND 3", "4 AND 9", "10 AND 16"];
 
 #[test]
 fn every_character_has_the_code_and_the_cases_of_mysql() {
@@ -173,69 +153,17 @@ fn every_character_weighs_as_in_mysql() {
     }
 }
 
-/// Pseudo-random texts of some characters and of any that the character set has.
-fn texts(collation: CollationId, common: &str, count: usize) -> Vec<String> {
-    let charset = collation.charset();
-    let common: Vec<char> = common.chars().filter(|&c| charset.contains(c)).collect();
-    let last = if charset == CharsetId::GB18030 { 0x2FFFF } else { 0xFFFF };
-    let any: Vec<char> = (1..=last)
-        .filter_map(char::from_u32)
-        .filter(|&c| charset.contains(c) && c != '\u{FFFD}' && !('\u{7F}'..='\u{9F}').contains(&c))
-        .collect();
-    let mut state = 0x9E37_79B9_7F4A_7C15u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 16) as usize % below
-    };
-    (0..count)
-        .map(|i| {
-            let from = if i % 4 == 3 { &any } else { &common };
-            (0..random(6)).map(|_| from[random(from.len())]).collect()
-        })
-        .collect()
-}
-
 #[test]
 fn comparing_matching_and_finding_is_as_in_mysql() {
     for (collation, common) in collations() {
-        let texts = texts(collation, common, 320);
-        let rows: Vec<String> = texts
-            .iter()
-            .enumerate()
-            .map(|(i, text)| format!("({i}, CONVERT(X'{}' USING utf8mb4))", hex(text.as_bytes())))
-            .collect();
         let charset = collation.charset();
-        let Some(rows) = ask(&format!(
-            "CREATE DATABASE IF NOT EXISTS coll_differential; USE coll_differential;
-             CREATE TEMPORARY TABLE t (i INT, s VARCHAR(20) CHARACTER SET {charset} COLLATE {collation});
-             CREATE TEMPORARY TABLE u LIKE t;
-             INSERT INTO t VALUES {}; INSERT INTO u SELECT * FROM t;
-             SELECT a.i, b.i, STRCMP(a.s, b.s), a.s LIKE b.s, INSTR(a.s, b.s), HEX(WEIGHT_STRING(a.s)) FROM t a JOIN u b;",
-            rows.join(", ")
-        )) else {
-            return;
-        };
-        assert_eq!(rows.len(), texts.len() * texts.len());
-        let mut seen = HashMap::new();
-        for row in rows {
-            let [i, j, order, like, place] = std::array::from_fn(|i| row[i].parse::<i64>().expect("a number"));
-            let (a, b) = (&texts[i as usize], &texts[j as usize]);
-            let found = collation
-                .find(a.as_bytes(), b.as_bytes(), 0)
-                .map_or(0, |at| collation.char_count(&a.as_bytes()[..at]) as i64 + 1);
-            let ours = (
-                collation.compare(a.as_bytes(), b.as_bytes()) as i64,
-                i64::from(collation.like(b.as_bytes(), a.as_bytes(), Some('\\'))),
-                found,
-            );
-            assert_eq!(ours, (order, like, place), "{collation}: {a:?} and {b:?}");
-            if j == 0 {
-                assert_eq!(weights(collation, a), row[5], "{collation}: {a:?}");
-            }
-            *seen.entry((order, like)).or_insert(0) += 1;
-        }
-        assert!(seen.len() >= 3, "the texts are too much alike: {seen:?}");
+        let common: Vec<char> = common.chars().filter(|&c| charset.contains(c)).collect();
+        let last = if charset == CharsetId::GB18030 { 0x2FFFF } else { 0xFFFF };
+        let any: Vec<char> = (1..=last)
+            .filter_map(char::from_u32)
+            .filter(|&c| charset.contains(c) && c != '\u{FFFD}' && !('\u{7F}'..='\u{9F}').contains(&c))
+            .collect();
+        let texts = texts(320, 6, |i| if i % 4 == 3 { &any } else { &common });
+        assert_compares_as_in(ask, collation, &texts, 3);
     }
 }

@@ -3,10 +3,9 @@
 //! `LATSDB_MYSQL` holds the options of the `mariadb` client that reach it, as `-h127.0.0.1 -P3306 -uroot`; without it these tests pass without
 //! looking. `LATSDB_COLLATIONS` chooses collations by a part of their names.
 
-use std::collections::HashMap;
-
 use types::CollationId;
 
+use crate::collations::{CHARACTER, PLANES, assert_compares_as_in, is_chosen, numbers, texts, weights};
 use crate::server::{ask_mysql as ask, hex};
 
 /// The languages, and the letters that they write together or that have several weights.
@@ -44,19 +43,12 @@ const LANGUAGES: [(&str, &str); 28] = [
 const MARKS: &str = "\u{301}\u{30C}\0 ";
 
 fn collations() -> impl Iterator<Item = (CollationId, &'static str)> {
-    let chosen = std::env::var("LATSDB_COLLATIONS").unwrap_or_default();
     CollationId::all()
-        .filter(|collation| collation.charset().is_unicode())
-        .filter_map(move |collation| {
+        .filter(|collation| collation.charset().is_unicode() && is_chosen(*collation))
+        .filter_map(|collation| {
             let (_, letters) = LANGUAGES.iter().find(|(part, _)| collation.name().contains(part))?;
-            collation.name().contains(&chosen).then_some((collation, *letters))
+            Some((collation, *letters))
         })
-}
-
-fn weights(collation: CollationId, text: &str) -> String {
-    let mut weights = Vec::new();
-    collation.weight_string(text.as_bytes(), &mut weights);
-    hex(&weights)
 }
 
 /// MySQL has room for eight weights of a character at each level.
@@ -79,19 +71,16 @@ fn text_of(hexadecimal: &str) -> String {
     String::from_utf8((0..hexadecimal.len()).step_by(2).map(byte).collect()).expect("UTF-8")
 }
 
-const NUMBERS: &str = "WITH RECURSIVE digits (d) AS (SELECT 0 UNION ALL SELECT d + 1 FROM digits WHERE d < 255),
-    numbers (n) AS (SELECT p.d * 65536 + h.d * 256 + l.d FROM digits p, digits h, digits l WHERE p.d BETWEEN";
-
 #[test]
 fn every_character_weighs_and_maps_as_in_mysql() {
     for (collation, _) in collations().filter(|(collation, _)| collation.name().starts_with("utf8mb4")) {
         let mut looked_at = 0;
-        for planes in ["0 AND 0", "1 AND 3", "4 AND 9", "10 AND 16"] {
+        for planes in PLANES {
             let Some(rows) = ask(&format!(
-                "{NUMBERS} {planes})
+                "{}
                  SELECT HEX(c), HEX(WEIGHT_STRING(c COLLATE {collation})), HEX(UPPER(c COLLATE {collation})), HEX(LOWER(c COLLATE {collation}))
-                 FROM (SELECT CONVERT(CONVERT(UNHEX(LPAD(HEX(n), 8, '0')) USING utf32) USING utf8mb4) c FROM numbers
-                       WHERE n NOT BETWEEN 0xD800 AND 0xDFFF) t"
+                 FROM (SELECT CONVERT({CHARACTER} USING utf8mb4) c FROM numbers WHERE n NOT BETWEEN 0xD800 AND 0xDFFF) t",
+                numbers(planes)
             )) else {
                 return;
             };
@@ -157,60 +146,12 @@ fn every_sequence_of_letters_weighs_as_in_mysql() {
     }
 }
 
-/// Pseudo-random texts, most of them of the letters.
-fn texts(letters: &str, count: usize) -> Vec<String> {
-    let common: Vec<char> = letters.chars().collect();
-    let alphabet: Vec<char> = (letters.to_owned() + MARKS + "bB%_éßæжア中").chars().collect();
-    let mut state = 0x9E37_79B9_7F4A_7C15u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 16) as usize % below
-    };
-    let mut text = |i: usize| {
-        let from = if i.is_multiple_of(3) { &alphabet } else { &common };
-        (0..random(6)).map(|_| from[random(from.len())]).collect()
-    };
-    (0..count).map(&mut text).collect()
-}
-
 #[test]
 fn comparing_matching_and_finding_is_as_in_mysql() {
     for (collation, letters) in collations() {
-        let texts = texts(letters, 320);
-        let rows: Vec<String> = texts
-            .iter()
-            .enumerate()
-            .map(|(i, text)| format!("({i}, CONVERT(X'{}' USING utf8mb4))", hex(text.as_bytes())))
-            .collect();
-        let charset = collation.charset();
-        let Some(rows) = ask(&format!(
-            "CREATE DATABASE IF NOT EXISTS coll_differential; USE coll_differential;
-             CREATE TEMPORARY TABLE t (i INT, s VARCHAR(20) CHARACTER SET {charset} COLLATE {collation});
-             CREATE TEMPORARY TABLE u LIKE t;
-             INSERT INTO t VALUES {}; INSERT INTO u SELECT * FROM t;
-             SELECT a.i, b.i, STRCMP(a.s, b.s), a.s LIKE b.s, INSTR(a.s, b.s) FROM t a JOIN u b;",
-            rows.join(", ")
-        )) else {
-            return;
-        };
-        assert_eq!(rows.len(), texts.len() * texts.len());
-        let mut seen = HashMap::new();
-        for row in rows {
-            let [i, j, order, like, place] = std::array::from_fn(|i| row[i].parse::<i64>().expect("a number"));
-            let (a, b) = (&texts[i as usize], &texts[j as usize]);
-            let found = collation
-                .find(a.as_bytes(), b.as_bytes(), 0)
-                .map_or(0, |at| collation.char_count(&a.as_bytes()[..at]) as i64 + 1);
-            let ours = (
-                collation.compare(a.as_bytes(), b.as_bytes()) as i64,
-                i64::from(collation.like(b.as_bytes(), a.as_bytes(), Some('\\'))),
-                found,
-            );
-            assert_eq!(ours, (order, like, place), "{collation}: {a:?} and {b:?}");
-            *seen.entry((order, like)).or_insert(0) += 1;
-        }
-        assert!(seen.len() >= 4, "the texts are too much alike: {seen:?}");
+        let common: Vec<char> = letters.chars().collect();
+        let alphabet: Vec<char> = (letters.to_owned() + MARKS + "bB%_éßæжア中").chars().collect();
+        let texts = texts(320, 6, |i| if i.is_multiple_of(3) { &alphabet } else { &common });
+        assert_compares_as_in(ask, collation, &texts, 4);
     }
 }

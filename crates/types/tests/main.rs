@@ -6,6 +6,7 @@
 
 mod charset_differential;
 mod collation_differential;
+mod collations;
 mod formats;
 mod json_differential;
 mod language_differential;
