@@ -118,6 +118,28 @@ def results_that_nobody_reads():
         connection.close()
 
 
+@test(memory_mib=64)
+def timeouts_of_a_session():
+    """A client that stops in the middle of a packet, or of an answer, is cut after its session's net_read_timeout or net_write_timeout."""
+    make_procedures()
+    for half in (b"\xc8\0\0\0\x03SELECT", frame(b"\x03CALL long_result()")):
+        client, other = raw(receive_buffer=4096), raw()
+        client.query("SET net_read_timeout = 2, net_write_timeout = 2")
+        number = number_of(client)
+        client.send_raw(half)
+        begun = time.monotonic()
+        until(lambda: not query(f"SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = {number}"), 10, "it is waited for longer than its session says")
+        expect(time.monotonic() - begun > 1, "it is cut too early")
+        client.close()
+        # Half a packet of one who has time is whole in the end.
+        sent = frame(b"\x03SELECT 1")
+        other.send_raw(sent[:7])
+        time.sleep(3)
+        other.send_raw(sent[7:])
+        expect(read_to_end(other) == 0, "another session has its own timeouts")
+        other.close()
+
+
 @test(memory_mib=200)
 def commands_in_the_middle():
     """Whatever is sent while a procedure's results come is answered behind them, or ends the connection."""

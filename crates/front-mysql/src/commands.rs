@@ -17,7 +17,7 @@ use crate::columns::{write_definitions, write_field_list, write_parameters};
 use crate::login::Request;
 use crate::prepared::{Statements, unknown_statement};
 use crate::server::Shared;
-use crate::sink::{Answer, Protocol, Sink};
+use crate::sink::{Answer, Protocol, Sink, Timeouts};
 use crate::socket::PacketSocket;
 
 /// What to do after a command.
@@ -295,9 +295,13 @@ impl Dialog {
 
     fn sink(&mut self, protocol: Protocol) -> (&mut dyn Session, Sink<'_>) {
         let collation = self.session.results_collation();
+        let timeouts = Timeouts {
+            read: self.session.net_read_timeout(),
+            write: self.session.net_write_timeout(),
+        };
         (
             &mut *self.session,
-            Sink::new(&mut self.answer, &self.socket, protocol, collation, &self.shared.config),
+            Sink::new(&mut self.answer, &self.socket, protocol, collation, timeouts),
         )
     }
 }

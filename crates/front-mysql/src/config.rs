@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use front::Tls;
 use front::backend::Plugin;
@@ -25,10 +24,6 @@ pub struct Config {
     pub prepared_statements_max: usize,
     /// Bytes that a client may send before it has logged in.
     pub login_bytes_max: usize,
-    /// The time within which a begun packet has to make progress (`net_read_timeout`).
-    pub read_timeout: Duration,
-    /// The time after which a client that takes no answer is cut (`net_write_timeout`).
-    pub write_timeout: Duration,
 }
 
 impl Config {
@@ -41,8 +36,6 @@ impl Config {
             socket: None,
             prepared_statements_max: 4_194_304,
             login_bytes_max: 64 << 10,
-            read_timeout: Duration::from_secs(30),
-            write_timeout: Duration::from_secs(60),
         }
     }
 }

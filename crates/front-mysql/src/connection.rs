@@ -183,15 +183,10 @@ fn error_of(end: &ReadEnd) -> Option<SqlError> {
 
 impl Connection {
     async fn wait_for_packet(&mut self) -> Result<(), ReadEnd> {
-        let Dialog {
-            shared,
-            session,
-            socket,
-            ..
-        } = &self.dialog;
+        let Dialog { session, socket, .. } = &self.dialog;
         let patience = Patience {
             idle: Duration::from_secs(session.wait_timeout_seconds()),
-            inside_message: Some(shared.config.read_timeout),
+            inside_message: Some(session.net_read_timeout()),
             read_ahead: ReadAhead::Allowed,
         };
         socket
@@ -312,9 +307,12 @@ impl Connection {
 
     async fn flush(&mut self) -> Result<(), SocketEnd> {
         let Dialog {
-            shared, socket, answer, ..
+            session,
+            socket,
+            answer,
+            ..
         } = &mut self.dialog;
-        socket.flush(&mut answer.output, shared.config.write_timeout).await?;
+        socket.flush(&mut answer.output, session.net_write_timeout()).await?;
         governor::given_away(|| pool::return_buffer(answer.output.replace_buffer(Vec::new())));
         Ok(())
     }
@@ -332,9 +330,9 @@ impl Connection {
     /// Ends the session, then says the last words: nobody waits for the locks of one that is over.
     async fn close(mut self: Box<Self>) {
         let mut output = std::mem::take(&mut self.dialog.answer.output);
-        let (socket, shared) = (self.dialog.socket.clone(), self.dialog.shared.clone());
+        let (socket, timeout) = (self.dialog.socket.clone(), self.dialog.session.net_write_timeout());
         drop(self);
-        if !output.is_empty() && socket.flush(&mut output, shared.config.write_timeout).await.is_ok() {
+        if !output.is_empty() && socket.flush(&mut output, timeout).await.is_ok() {
             socket.bytes.close(LAST_READ_MAX, LAST_READ_TIMEOUT).await;
         }
         // A client that is gone leaves bytes that nobody took.

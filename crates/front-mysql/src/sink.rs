@@ -1,6 +1,7 @@
 //! Answers of statements, encoded straight into the send buffer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use front::Input;
 use front::socket::{Patience, ReadAhead, SocketEnd};
@@ -17,7 +18,6 @@ use types::{CharsetId, ErrorKind, RowLayout, SqlError, Value, ValueRef};
 
 use crate::cells;
 use crate::columns::{ResultsCollation, charset_of, message_in, write_definitions};
-use crate::config::Config;
 use crate::socket::{PacketSocket, ReadEnd};
 
 /// Rows are sent once this much is collected.
@@ -36,6 +36,13 @@ pub enum Protocol {
     Binary,
 }
 
+/// `net_read_timeout` and `net_write_timeout`, as they were when the command came.
+#[derive(Debug, Clone, Copy)]
+pub struct Timeouts {
+    pub read: Duration,
+    pub write: Duration,
+}
+
 /// Writes the answer of one command.
 pub struct Sink<'a> {
     answer: &'a mut Answer,
@@ -46,7 +53,7 @@ pub struct Sink<'a> {
     shape: Option<Arc<ResultShape>>,
     /// A cursor was opened: its rows come with other commands.
     is_cursor: bool,
-    config: &'a Config,
+    timeouts: Timeouts,
     /// The client cannot be reached any more.
     pub broken: bool,
 }
@@ -146,7 +153,7 @@ impl<'a> Sink<'a> {
         socket: &'a PacketSocket,
         protocol: Protocol,
         collation: ResultsCollation,
-        config: &'a Config,
+        timeouts: Timeouts,
     ) -> Self {
         let charset = collation.map(charset_of);
         let (shape, is_cursor, broken) = (None, false, false);
@@ -158,7 +165,7 @@ impl<'a> Sink<'a> {
             charset,
             shape,
             is_cursor,
-            config,
+            timeouts,
             broken,
         }
     }
@@ -215,8 +222,8 @@ impl Sink<'_> {
     async fn file_packet(&mut self, input: &mut Input) -> Result<Option<Frames>, ReadEnd> {
         let sequence = self.answer.output.sequence();
         let patience = Patience {
-            idle: self.config.read_timeout,
-            inside_message: Some(self.config.read_timeout),
+            idle: self.timeouts.read,
+            inside_message: Some(self.timeouts.read),
             read_ahead: ReadAhead::Allowed,
         };
         self.socket
@@ -296,12 +303,8 @@ impl ResultSink for Sink<'_> {
 
     fn flush(&mut self, host: &dyn Host) -> Result<(), SqlError> {
         let mut end = Ok(());
-        let mut flush = Box::pin(async {
-            end = self
-                .socket
-                .flush(&mut self.answer.output, self.config.write_timeout)
-                .await;
-        });
+        let (socket, output, timeout) = (self.socket, &mut self.answer.output, self.timeouts.write);
+        let mut flush = Box::pin(async { end = socket.flush(output, timeout).await });
         let waited = host.wait_interruptible(flush.as_mut(), None);
         drop(flush);
         match waited {

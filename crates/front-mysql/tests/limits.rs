@@ -97,7 +97,7 @@ fn packets_out_of_order() {
 
 #[test]
 fn a_half_packet_times_out() {
-    let server = TestServer::with(|config, _| config.read_timeout = SHORT);
+    let server = TestServer::with(|_, canned| canned.net_read_timeout = SHORT);
     let mut client = server.connect();
     client.write_raw(&[200, 0, 0, 0, 0x03, b's']);
     let drip = client.stream.try_clone().unwrap();
@@ -111,7 +111,7 @@ fn a_half_packet_times_out() {
 
 #[test]
 fn a_large_packet_may_take_longer_than_the_timeout_as_long_as_it_comes() {
-    let server = TestServer::with(|config, _| config.read_timeout = SHORT);
+    let server = TestServer::with(|_, canned| canned.net_read_timeout = SHORT);
     let mut client = server.connect();
     let mut output = Output::new(Vec::new());
     output.packet(|out| Command::Query(&[b'x'; 400_000]).encode(out, CAPABILITIES));
@@ -132,7 +132,7 @@ fn an_idle_session_ends_after_wait_timeout() {
 
 #[test]
 fn a_client_that_stops_reading_is_cut_and_costs_little() {
-    let server = TestServer::with(|config, _| config.write_timeout = 2 * SHORT);
+    let server = TestServer::with(|_, canned| canned.net_write_timeout = 2 * SHORT);
     let before = resident_bytes();
     let cut_before = Cut::Timeout.count();
     let mut clients: Vec<Client> = (0..8).map(|_| server.connect()).collect();

@@ -1,6 +1,7 @@
 //! A session as a front drives it: one per client, one command after another.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use types::{CharsetId, SqlResult, Value};
 
@@ -120,6 +121,10 @@ pub trait Session {
     fn results_collation(&self) -> Option<u16>;
     fn client_charset(&self) -> CharsetId;
     fn wait_timeout_seconds(&self) -> u64;
+    /// How long a client that has begun a packet may send none of it (`net_read_timeout`).
+    fn net_read_timeout(&self) -> Duration;
+    /// How long a client may take none of an answer (`net_write_timeout`).
+    fn net_write_timeout(&self) -> Duration;
     fn max_allowed_packet(&self) -> u64;
     fn ends(&self) -> bool;
 }

@@ -27,6 +27,8 @@ const UTF8: CollationId = CollationId::UTF8MB4_0900_AI_CI;
 pub struct Canned {
     pub registry: Arc<Registry>,
     pub wait_timeout_seconds: u64,
+    pub net_read_timeout: Duration,
+    pub net_write_timeout: Duration,
     pub max_allowed_packet: u64,
     pub limits: Limits,
     sha2_secret: String,
@@ -62,6 +64,8 @@ impl Canned {
         Canned {
             registry,
             wait_timeout_seconds: 28_800,
+            net_read_timeout: Duration::from_secs(30),
+            net_write_timeout: Duration::from_secs(60),
             max_allowed_packet: 64 << 20,
             limits: Limits::default(),
             sha2_secret: sha2::authentication_string(b"secret", [9; 20]),
@@ -135,6 +139,8 @@ impl Backend for Canned {
             recovers: true,
             registry: self.registry.clone(),
             wait_timeout_seconds: self.wait_timeout_seconds,
+            net_read_timeout: self.net_read_timeout,
+            net_write_timeout: self.net_write_timeout,
             max_allowed_packet: self.max_allowed_packet,
             rows: self.rows.clone(),
         }))
@@ -150,6 +156,8 @@ struct CannedSession {
     recovers: bool,
     registry: Arc<Registry>,
     wait_timeout_seconds: u64,
+    net_read_timeout: Duration,
+    net_write_timeout: Duration,
     max_allowed_packet: u64,
     rows: SharedRows,
 }
@@ -456,6 +464,14 @@ impl Session for CannedSession {
 
     fn wait_timeout_seconds(&self) -> u64 {
         self.wait_timeout_seconds
+    }
+
+    fn net_read_timeout(&self) -> Duration {
+        self.net_read_timeout
+    }
+
+    fn net_write_timeout(&self) -> Duration {
+        self.net_write_timeout
     }
 
     fn max_allowed_packet(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! The session as the fronts know it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sql_api::session::{Fetch, PreparedInfo};
 use types::{CharsetId, SqlResult, Value};
@@ -85,6 +86,14 @@ impl sql_api::session::Session for Session {
 
     fn wait_timeout_seconds(&self) -> u64 {
         self.wait_timeout_seconds()
+    }
+
+    fn net_read_timeout(&self) -> Duration {
+        self.variables.settings.net_read_timeout
+    }
+
+    fn net_write_timeout(&self) -> Duration {
+        self.variables.settings.net_write_timeout
     }
 
     fn max_allowed_packet(&self) -> u64 {
