@@ -523,6 +523,9 @@ def what_may_be_read_in_two_ways_is_refused(node):
             ("A: b\nContent-Length: 1\r\n\r\n", 400),
             ("Host: other\r\n\r\n", 400),
             ("Content-Length: 99999999999\r\n\r\n", 413),
+            ("Transfer-Encoding: chunked\r\n\r\n2;\rx\r\n{}\r\n0\r\n\r\n", 400),
+            ("Transfer-Encoding: chunked\r\n\r\n2\r;x\r\n{}\r\n0\r\n\r\n", 400),
+            ("Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nA: \0b\r\n\r\n", 400),
             ("Transfer-Encoding: chunked\r\n\r\nfffffff\r\n", 413)]:
         got = node.raw((head + headers + smuggled).encode())
         assert got.startswith(b"HTTP/1.1 %d" % status), (headers, got)
@@ -530,7 +533,8 @@ def what_may_be_read_in_two_ways_is_refused(node):
     for bytes_, status in [(b"\0\xff\r\n\r\n", 400), (b"GET / HTTP/3\r\n\r\n", 505), (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n\r\n", 414),
                            (b"GET / HTTP/1.1\r\n" + b"x: " + b"y" * 20000 + b"\r\n\r\n", 431),
                            (b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 101 + b"\r\n", 431), (b"GET / HTTP/1.1\r\n\r\n", 400),
-                           (b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 400)]:
+                           (b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+                           (b"GET http://evil.example/v1/tables HTTP/1.1\r\nHost: localhost\r\n\r\n", 400)]:
         assert node.raw(bytes_).startswith(b"HTTP/1.1 %d" % status), bytes_[:40]
 
 

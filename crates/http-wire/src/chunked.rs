@@ -1,5 +1,6 @@
 //! A body that comes in chunks (RFC 9112, 7.1).
 
+use crate::field;
 use crate::request::{Improper, Scan};
 
 /// Bytes of a chunk's first line, with extensions, which mean nothing here.
@@ -103,7 +104,11 @@ impl Chunked {
 fn line(bytes: &[u8], at: usize, len_max: usize) -> Result<Option<usize>, Improper> {
     let rest = bytes.get(at..).unwrap_or_default();
     match memchr::memchr(b'\n', &rest[..rest.len().min(len_max)]) {
-        Some(found) if found > 0 && rest[found - 1] == b'\r' => Ok(Some(at + found - 1)),
+        Some(found) if found > 0 && rest[found - 1] == b'\r' => match rest[..found - 1].iter().any(field::is_control) {
+            // Others may see a line's end in it.
+            true => Err(Improper::Malformed("a line around chunks has control characters")),
+            false => Ok(Some(at + found - 1)),
+        },
         Some(_) => Err(Improper::Malformed("a line ends without CR")),
         None if rest.len() >= len_max => Err(Improper::HeadTooLarge),
         None => Ok(None),
@@ -168,6 +173,11 @@ mod tests {
             "4\nWiki",
             "1000000000000000\r\n",
             "4 4\r\n",
+            "4;\rx\r\nWiki",
+            "4\r;x\r\nWiki",
+            "4;\0\r\nWiki",
+            "0\r\nX: \ry\r\n\r\n",
+            "0\r\nX: \x7f\r\n\r\n",
         ] {
             assert_eq!(read(body, 99), Err(400), "{body:?}");
         }

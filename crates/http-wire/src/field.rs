@@ -8,6 +8,11 @@ pub fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|member| !member.is_empty())
 }
 
+/// What no value of a header has.
+pub(crate) fn is_control(byte: &u8) -> bool {
+    matches!(byte, 0..=8 | 10..=31 | 127)
+}
+
 /// Which of `offered` the client likes best (RFC 9110, 12.5), by an `Accept` or `Accept-Encoding` header: of those it likes the same, the one that is
 /// offered first. `None`: none of them, or there is no header.
 pub fn preferred<'o>(accepted: &[u8], offered: &[&'o str]) -> Option<&'o str> {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::field;
+use crate::target::Target;
 
 /// Bytes of a head, with its empty line.
 pub const HEAD_MAX: usize = 16 << 10;
@@ -200,12 +201,18 @@ impl Head {
     /// Reads what decides where the request ends.
     fn read_framing(&mut self, bytes: &[u8]) -> Result<(), Improper> {
         let (mut length, mut is_chunked, mut hosts) = (None, false, 0);
+        let named = Target::authority(self.target(bytes));
         let mut keep_alive = self.info.version == Version::Http11;
         self.info.expects_continue = false;
         for (name, value) in &self.headers {
             let (name, value) = (&bytes[name.clone()], &bytes[value.clone()]);
             match name.len() {
-                4 if name.eq_ignore_ascii_case(b"host") => hosts += 1,
+                4 if name.eq_ignore_ascii_case(b"host") => {
+                    hosts += 1;
+                    if named.is_some_and(|named| !named.eq_ignore_ascii_case(value)) {
+                        return Err(Improper::Malformed("the target names another host"));
+                    }
+                }
                 6 if name.eq_ignore_ascii_case(b"expect") => {
                     self.info.expects_continue = value.eq_ignore_ascii_case(b"100-continue");
                 }
@@ -302,7 +309,7 @@ pub(crate) fn header(bytes: &[u8], line: Range<usize>) -> Result<(Range<usize>, 
         return Err(Improper::Malformed("the name of a header has bytes that no name has"));
     }
     let value = &text[colon + 1..];
-    if value.iter().any(|byte| matches!(byte, 0..=8 | 10..=31 | 127)) {
+    if value.iter().any(field::is_control) {
         return Err(Improper::Malformed("the value of a header has control characters"));
     }
     let begin = value
@@ -403,6 +410,9 @@ mod tests {
             ("GET / x HTTP/1.1", 400),
             ("G@T / HTTP/1.1", 400),
             ("GET /ä HTTP/1.1", 400),
+            ("GET http://y/ HTTP/1.1", 400),
+            ("GET http://y@x/ HTTP/1.1", 400),
+            ("GET HTTPS://y HTTP/1.1", 400),
             ("\u{16}\u{3}", 400),
         ] {
             let outcome = scan(&format!("{line}\r\nhost: x\r\n\r\n"));
@@ -414,6 +424,7 @@ mod tests {
             "no host"
         );
         assert!(scan("GET / HTTP/1.0\r\n\r\n").is_ok());
+        assert!(scan("GET http://X/ HTTP/1.1\r\nhost: x\r\n\r\n").is_ok());
     }
 
     #[test]

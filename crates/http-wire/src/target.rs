@@ -12,15 +12,24 @@ pub struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// `None`: it is none of this server's (`*`, `host:port`), or not ASCII. Of an absolute one, the host is not looked at.
+    /// `None`: it is none of this server's (`*`, `host:port`), or not ASCII. Of an absolute one, the host is the same as that of the request.
     pub fn parse(target: &'a [u8]) -> Option<Target<'a>> {
         let target = std::str::from_utf8(target).ok()?;
-        let target = match target.strip_prefix("http://").or(target.strip_prefix("https://")) {
-            Some(rest) => &rest[rest.find('/')?..],
+        let target = match after_scheme(target.as_bytes()) {
+            Some(rest) => {
+                let rest = &target[target.len() - rest.len()..];
+                &rest[rest.find('/')?..]
+            }
             None => target,
         };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         path.starts_with('/').then_some(Target { path, query })
+    }
+
+    /// Host and port of an absolute target.
+    pub(crate) fn authority(target: &[u8]) -> Option<&[u8]> {
+        let rest = after_scheme(target)?;
+        rest.split(|byte| matches!(byte, b'/' | b'?')).next()
     }
 
     /// The query's pairs, decoded. `None` in the place of one that cannot be.
@@ -30,6 +39,16 @@ impl<'a> Target<'a> {
             Some((form_decoded(name)?, form_decoded(value)?))
         })
     }
+}
+
+/// What is behind `http://` or `https://`.
+fn after_scheme(target: &[u8]) -> Option<&[u8]> {
+    let begins = |scheme: &&str| {
+        let begin = target.get(..scheme.len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(scheme.as_bytes()))
+    };
+    let scheme = ["http://", "https://"].into_iter().find(begins)?;
+    Some(&target[scheme.len()..])
 }
 
 /// As [`decoded`]; in a query, a plus is a space.
