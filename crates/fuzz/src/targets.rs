@@ -7,6 +7,7 @@
 //! | `document` | texts and bytes as JSON documents and paths | printed and parsed again, the document is the same |
 //! | `command` | the server's side of the protocol: login, commands, parameters | no panic |
 //! | `answer` | the client's side: greeting, OK, errors, columns, rows | no panic |
+//! | `request` | HTTP: a request's head, its target, chunks and the values of its headers | the same at once and byte by byte |
 //! | `row` | a stored row, under layouts of every type | what is valid can be read |
 //! | `write_set` | a transaction's changes | no panic |
 //! | `batch` | a log entry of many transactions | no panic |
@@ -72,6 +73,11 @@ pub const TARGETS: &[Target] = &[
         name: "answer",
         body: answer,
         corpus: answers,
+    },
+    Target {
+        name: "request",
+        body: http_wire::fuzz::request,
+        corpus: http_wire::fuzz::requests,
     },
     Target {
         name: "row",

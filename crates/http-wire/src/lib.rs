@@ -16,6 +16,7 @@ pub mod answer;
 pub mod base64;
 pub mod chunked;
 pub mod field;
+pub mod fuzz;
 pub mod request;
 pub mod response;
 pub mod target;
