@@ -380,6 +380,21 @@ def rights_are_the_accounts(node):
     assert problem(wrong, 401) and "Basic" in wrong.headers["www-authenticate"]
     problem(node.ask("GET", "/v1/tables", headers={"Host": "evil.example"}), 403)
     problem(node.ask("GET", "/v1/tables", headers={"Origin": "https://evil.example"}), 403)
+    # A browser that knows the login shows it for pages of other sites, too; nobody sends a token unasked.
+    token = node.ask("POST", "/v1/tokens", login=login).json["token"]
+    one = http.client.HTTPConnection("127.0.0.1", node.http)
+    assert node.ask("GET", "/v1/tables", login=login, connection=one).status == 200
+    for header in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        problem(node.ask("POST", "/v1/transactions", headers=header, login=login), 403)
+        assert node.ask("GET", "/status", headers=header, login=login).status == 403
+        assert node.ask("GET", "/v1/tables", headers=header, login=token).status == 200
+    problem(node.ask("GET", "/v1/tables", headers={"Origin": "https://evil.example"}, login=login, connection=one), 403)
+    # Who asks a proxy of the node's user is not that user.
+    one = http.client.HTTPConnection("127.0.0.1", node.http)
+    assert node.ask("GET", "/v1/tables", connection=one).status == 200
+    problem(node.ask("GET", "/v1/tables", headers={"X-Forwarded-For": "192.0.2.7"}), 403)
+    problem(node.ask("GET", "/v1/tables", headers={"X-Forwarded-For": "192.0.2.7", "Authorization": ""}, connection=one), 400)
+    assert node.ask("GET", "/v1/tables", headers={"X-Forwarded-For": "192.0.2.7"}, login=login).status == 200
     # What is taken away is gone for connections that are open.
     one = http.client.HTTPConnection("127.0.0.1", node.http)
     assert node.ask("GET", ROWS + "/1?columns=id", login=login, connection=one).status == 200
@@ -536,6 +551,8 @@ def what_may_be_read_in_two_ways_is_refused(node):
                            (b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 400),
                            (b"GET http://evil.example/v1/tables HTTP/1.1\r\nHost: localhost\r\n\r\n", 400)]:
         assert node.raw(bytes_).startswith(b"HTTP/1.1 %d" % status), bytes_[:40]
+    refused = node.raw(b"HEAD /v1/tables HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+    assert refused.startswith(b"HTTP/1.1 403") and refused.endswith(b"\r\n\r\n"), refused
 
 
 @test

@@ -541,6 +541,7 @@ impl Connection {
 
     /// Tells why the connection ends, if there is somebody to be told.
     fn say_why(&mut self, end: End) {
+        let is_head = matches!(end, End::Refused(_)) && self.head.method(self.input.pending()) == b"HEAD";
         let problem = match end {
             End::Refused(problem) => problem,
             End::Improper(improper) => {
@@ -572,7 +573,9 @@ impl Connection {
             head.header(name, value);
         }
         head.end(Framing::Length(body.len()));
-        out.extend_from_slice(&body);
+        if !is_head {
+            out.extend_from_slice(&body);
+        }
     }
 
     /// Sends what is left, and gives the client some time to read it.

@@ -9,7 +9,7 @@ use sql_api::session::SessionAccount;
 use types::{ErrorKind, SqlError};
 
 use crate::server::Open;
-use crate::visitor::{credentials, is_direct};
+use crate::visitor::{NOT_DIRECT, credentials, is_direct, is_of_another_site};
 
 /// The login that a connection has shown.
 #[derive(Default)]
@@ -18,8 +18,8 @@ pub struct Known {
 }
 
 pub struct Identified {
-    /// The header as it came; empty: whoever runs the node.
-    authorization: Vec<u8>,
+    /// The header as it came; none: whoever runs the node.
+    authorization: Option<Vec<u8>>,
     catalog_version: u64,
     pub client: Client,
 }
@@ -41,9 +41,10 @@ impl Known {
         if known.catalog_version != open.rest.catalog_version() || !known.client.may_go_on() {
             return false;
         }
-        match headers.get("authorization") {
-            Some(shown) => shown == known.authorization,
-            None => known.authorization.is_empty() && is_direct(headers),
+        match (headers.get("authorization"), known.authorization.as_deref()) {
+            (Some(shown), Some(known)) => shown == known && (bearer(shown).is_some() || !is_of_another_site(headers)),
+            (None, None) => is_direct(headers),
+            _ => false,
         }
     }
 
@@ -65,7 +66,7 @@ impl Known {
         let (identity, token) = found?;
         handle.set_user(&identity.user);
         open.logins.registry().is_no_visitor(handle);
-        let authorization = headers.get("authorization").unwrap_or_default().to_vec();
+        let authorization = headers.get("authorization").map(<[u8]>::to_vec);
         match &mut self.identified {
             // The same account: its session goes on.
             Some(known) if known.client.is_of(&identity) => {
@@ -120,6 +121,9 @@ impl Known {
                 let account = account.ok_or_else(|| unauthorized("the token's account may not come from here"))?;
                 (account, Some(token))
             }
+            None if is_of_another_site(headers) => {
+                return Err(forbidden("a page of another site has made the request"));
+            }
             None => {
                 let shown = credentials(shown)
                     .ok_or_else(|| Problem::bad_request("the Authorization header is neither Basic nor Bearer"))?;
@@ -146,12 +150,7 @@ impl Known {
 /// Whoever runs the node needs no login on this machine, if he asks for this machine by its address.
 fn owner(headers: Headers<'_>, peer: &Peer) -> Result<Identity, Problem> {
     if !is_direct(headers) {
-        return Err(Problem::new(
-            403,
-            "forbidden",
-            "The account has not the right to do this",
-            "without a login, the Host of a request is localhost or an address",
-        ));
+        return Err(forbidden(NOT_DIRECT));
     }
     match peer.is_owner() {
         Ok(true) => Ok(Identity {
@@ -185,6 +184,10 @@ fn denied(error: SqlError) -> Problem {
         },
         _ => error.into(),
     }
+}
+
+fn forbidden(detail: &'static str) -> Problem {
+    Problem::new(403, "forbidden", "The account has not the right to do this", detail)
 }
 
 fn unauthorized(detail: impl Into<std::borrow::Cow<'static, str>>) -> Problem {

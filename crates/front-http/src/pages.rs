@@ -10,7 +10,7 @@ use sql_api::session::Encryption;
 
 use crate::metrics::exposition;
 use crate::node::{Admission, BackupAnswer, BackupCall, Health, Node, Order, Purpose};
-use crate::visitor::{Improper, Visitor};
+use crate::visitor::{Improper, NOT_DIRECT, Visitor};
 
 /// One of them, as it is answered.
 pub struct Page {
@@ -106,7 +106,8 @@ async fn admit(asked: &Asked<'_>, node: &dyn Node, purpose: Purpose) -> Result<(
         Some(_) => Admission::Forbidden,
         None => {
             let visitor = Visitor::of(asked.headers, &asked.line).map_err(|improper| match improper {
-                Improper::Host => error(403, "without a login, the Host of a request is localhost or an address"),
+                Improper::Host => error(403, NOT_DIRECT),
+                Improper::Site => error(403, "a page of another site has made the request"),
                 Improper::Authorization => error(400, "the Authorization header is neither Basic nor Bearer"),
             })?;
             node.admit(visitor, purpose).await

@@ -5,7 +5,11 @@
 //!
 //! Without a login, a page is given only to who asked for it by an address of this machine. A web page from elsewhere, which
 //! a browser of this user has open, can make requests too: to a name of its own that it lets point to 127.0.0.1 (DNS
-//! rebinding), or across sites. Their `Host` is such a name, or they say where they come from.
+//! rebinding), or across sites. Their `Host` is such a name, or they say where they come from. Nor is a page given without a login
+//! to who comes by way of a proxy: whoever runs that may be the user, and those who ask it are not.
+//!
+//! A browser that was given a login to an account by its own dialog (Basic) sends it along with requests that pages of other sites
+//! make: these are refused, too. A token is sent only by who has it.
 
 use std::net::IpAddr;
 
@@ -52,12 +56,18 @@ pub enum Improper {
     Authorization,
     /// No login, and not asked for by an address of this machine.
     Host,
+    /// A page of another site asks, by a login that the browser keeps.
+    Site,
 }
+
+/// Why who has not logged in gets nothing.
+pub const NOT_DIRECT: &str = "without a login, the Host of a request is localhost or an address, and it comes by way of no page of another site and no proxy";
 
 impl Visitor {
     /// The visitor of a request.
     pub fn of(headers: Headers<'_>, line: &Line<'_>) -> Result<Visitor, Improper> {
         let credentials = match headers.get("authorization") {
+            Some(_) if is_of_another_site(headers) => return Err(Improper::Site),
             Some(value) => Some(credentials(value).ok_or(Improper::Authorization)?),
             None if !is_direct(headers) => return Err(Improper::Host),
             None => None,
@@ -71,16 +81,47 @@ impl Visitor {
     }
 }
 
-/// Whether the request names this machine as no web site can.
+/// What proxies say of whom they ask for.
+const PASSED_ON: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+/// Whether the request names this machine as no web site can, and has not come by way of a proxy.
 pub fn is_direct(headers: Headers<'_>) -> bool {
     let mut hosts = headers.all("host");
     let host = hosts.next().and_then(|host| std::str::from_utf8(host).ok());
+    hosts.next().is_none()
+        && host.is_some_and(names_this_machine)
+        && !has_other_origin(headers)
+        && sent_by(headers) != Some(Site::Another)
+        && !PASSED_ON.iter().any(|name| headers.get(name).is_some())
+}
+
+/// Whether a page of another site has made a browser ask. Where the browser tells nothing else, the origin decides; a proxy in between may have
+/// given the request another host.
+pub fn is_of_another_site(headers: Headers<'_>) -> bool {
+    match sent_by(headers) {
+        Some(site) => site == Site::Another,
+        None => has_other_origin(headers),
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Site {
+    Own,
+    Another,
+}
+
+/// What a browser says of the page that asks. Older ones say nothing, and none does in plain text to another machine.
+fn sent_by(headers: Headers<'_>) -> Option<Site> {
+    headers.get("sec-fetch-site").map(|site| match site {
+        b"none" | b"same-origin" => Site::Own,
+        _ => Site::Another,
+    })
+}
+
+fn has_other_origin(headers: Headers<'_>) -> bool {
+    let host = headers.get("host").and_then(|host| std::str::from_utf8(host).ok());
     let is_own = |origin: &[u8]| host.is_some_and(|host| is_origin_of(origin, host));
-    let across_sites = headers.all("origin").any(|origin| !is_own(origin))
-        || headers
-            .get("sec-fetch-site")
-            .is_some_and(|site| !matches!(site, b"none" | b"same-origin"));
-    !across_sites && hosts.next().is_none() && host.is_some_and(names_this_machine)
+    headers.all("origin").any(|origin| !is_own(origin))
 }
 
 /// Whether a page of this very server made the request: the console. A page of another port of this machine is another site's.
@@ -93,15 +134,16 @@ fn is_origin_of(origin: &[u8], host: &str) -> bool {
 
 /// `localhost`, or an address; a name of the domain system may belong to anybody.
 fn names_this_machine(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => match rest.split_once(']') {
-            Some((ip, "")) => ip,
-            Some((ip, port)) if port.starts_with(':') => ip,
-            _ => return false,
+    let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((ip, "")) => (ip, ""),
+        Some((ip, rest)) => match rest.strip_prefix(':') {
+            Some(port) => (ip, port),
+            None => return false,
         },
-        None => host.split_once(':').map_or(host, |(name, _)| name),
+        None => host.split_once(':').unwrap_or((host, "")),
     };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+    let is_name = name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok();
+    is_name && port.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 pub fn credentials(header: &[u8]) -> Option<Credentials> {
@@ -165,6 +207,9 @@ mod tests {
             "127.0.0.1.evil.example",
             "",
             "[::1]x",
+            "[::1]:x",
+            "localhost:8306@evil.example",
+            "127.0.0.1:8306.evil.example",
             "[::1",
         ] {
             assert_eq!(visitor(&[("host", host)]), Err(Improper::Host), "{host}");
@@ -179,6 +224,10 @@ mod tests {
             Err(Improper::Host)
         );
         assert!(visitor(&[("host", "localhost"), ("sec-fetch-site", "none")]).is_ok());
+        for name in PASSED_ON {
+            let passed_on = visitor(&[("host", "localhost"), (name, "for=192.0.2.7")]);
+            assert_eq!(passed_on, Err(Improper::Host), "{name}");
+        }
         for (origin, is_own) in [
             ("http://127.0.0.1:8306", true),
             ("https://127.0.0.1:8306", true),
@@ -206,6 +255,18 @@ mod tests {
             (credentials.user.as_str(), &*credentials.password),
             ("Aladdin", &b"open:sesame"[..])
         );
+        for (name, value) in [("origin", "https://evil.example"), ("sec-fetch-site", "same-site")] {
+            let header = [("host", "db.example"), ("authorization", "Basic eDp5"), (name, value)];
+            assert_eq!(visitor(&header), Err(Improper::Site), "{name}");
+        }
+        let proxied = [
+            ("host", "127.0.0.1:8306"),
+            ("authorization", "Basic eDp5"),
+            ("origin", "https://db.example"),
+            ("sec-fetch-site", "same-origin"),
+            ("x-forwarded-for", "192.0.2.7"),
+        ];
+        assert!(visitor(&proxied).is_ok());
         for header in [
             "Bearer x",
             "Basic",
