@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use catalog::TableDef;
 use serde_json::value::RawValue;
+use types::cast::{self, Context, SqlMode, Target};
 use types::decimal::Decimal;
-use types::{SqlType, TypeKind, Value};
+use types::time::TimeZone;
+use types::{SqlType, TypeKind, UnixTime, Value, ValueRef, Warnings};
 
 use crate::json::{self, List, Named};
 use crate::problem::Problem;
@@ -25,6 +27,11 @@ pub fn value_of_text(text: &str, ty: &SqlType) -> Result<Value, Problem> {
             .or_else(|_| text.parse().map(Value::UInt))
             .ok(),
         TypeKind::Decimal => Decimal::parse(text).map(Value::Decimal),
+        TypeKind::Bit => match (ty.length, text) {
+            (1, "true" | "1") => Some(Value::UInt(1)),
+            (1, "false" | "0") => Some(Value::UInt(0)),
+            _ => Some(Value::bytes(&json::binary(text)?)),
+        },
         kind if is_binary(kind) => Some(Value::bytes(&json::binary(text)?)),
         _ => None,
     };
@@ -42,6 +49,52 @@ pub fn value_of_json(given: &RawValue, ty: &SqlType) -> Result<Value, Problem> {
             Ok(Value::bytes(&json::binary(&text)?))
         }
         _ => json::value_of(given),
+    }
+}
+
+/// A value as a statement compares it with a column. A text is not what a FLOAT or a BIT of it is.
+pub fn compared(value: Value, ty: &SqlType) -> Result<Value, Problem> {
+    match ty.kind {
+        TypeKind::Float | TypeKind::Bit => stored(value, ty),
+        _ => Ok(value),
+    }
+}
+
+/// As [`compared`], before and behind a column's values: an ENUM or a SET is sorted by its number.
+pub fn ordered(value: Value, ty: &SqlType) -> Result<Value, Problem> {
+    match ty.kind {
+        TypeKind::Enum | TypeKind::Set => stored(value, ty),
+        _ => compared(value, ty),
+    }
+}
+
+/// The number that a column keeps of a value. 422 where it can keep none.
+fn stored(value: Value, ty: &SqlType) -> Result<Value, Problem> {
+    if value.is_null() {
+        return Ok(value);
+    }
+    let mut context = Context {
+        mode: SqlMode::DEFAULT,
+        zone: &TimeZone::UTC,
+        now: UnixTime::default(),
+        warnings: &mut Warnings::default(),
+    };
+    let target = Target {
+        column: "the key",
+        row: 1,
+    };
+    let stored = cast::assign(value, ty, target, &mut context)?;
+    Ok(number_of(stored.as_ref()).to_value())
+}
+
+/// The number by which a value is sorted whose text has another order.
+pub fn number_of(value: ValueRef<'_>) -> ValueRef<'_> {
+    match value {
+        ValueRef::Float(v) => ValueRef::Double(v.into()),
+        ValueRef::Bit(v) => ValueRef::UInt(v.value),
+        ValueRef::Enum(v) => ValueRef::UInt(v.index.into()),
+        ValueRef::Set(v) => ValueRef::UInt(v.bits),
+        other => other,
     }
 }
 
@@ -76,7 +129,8 @@ pub fn of_texts(def: &TableDef, texts: &[Cow<'_, str>]) -> Result<Vec<Value>, Pr
     let columns = columns_of(def)?;
     check_count(columns.len(), texts.len())?;
     let each = columns.iter().zip(texts);
-    each.map(|((_, ty), text)| value_of_text(text, ty)).collect()
+    each.map(|((_, ty), text)| compared(value_of_text(text, ty)?, ty))
+        .collect()
 }
 
 /// A key in JSON: one value, a list of values, or an object by names.
@@ -99,7 +153,8 @@ pub fn of_json(def: &TableDef, given: &RawValue) -> Result<Vec<Value>, Problem> 
     };
     check_count(columns.len(), values.len())?;
     let each = columns.iter().zip(values);
-    each.map(|((_, ty), value)| value_of_json(value, ty)).collect()
+    each.map(|((_, ty), value)| compared(value_of_json(value, ty)?, ty))
+        .collect()
 }
 
 fn check_count(columns: usize, given: usize) -> Result<(), Problem> {

@@ -95,7 +95,7 @@ pub fn list(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Re
     let found = client.run(&text, &wanted.values, task.host)?;
     let shape = found.shape().cloned();
     let all = shape.as_ref().map_or(&[][..], |shape| &shape.columns);
-    let (shown, hidden) = all.split_at(all.len().saturating_sub(order.len()));
+    let shown = &all[..all.len().saturating_sub(order.len())];
     let out_rows = found.len().min(limit);
     answer.body.extend_from_slice(b"{\"rows\":[");
     for at in 0..out_rows {
@@ -121,11 +121,11 @@ pub fn list(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Re
     if found.len() > limit {
         let values = &found.row(limit - 1)[shown.len()..];
         let mut cursor = vec![b'['];
-        for (i, (column, value)) in hidden.iter().zip(values).enumerate() {
+        for (i, value) in values.iter().enumerate() {
             if i > 0 {
                 cursor.push(b',');
             }
-            json::write_cell(value.as_ref(), Some(&column.ty), Numbers::Default, &mut cursor);
+            json::write_cell(key::number_of(value.as_ref()), None, Numbers::Default, &mut cursor);
         }
         cursor.push(b']');
         let mut text = Vec::new();
@@ -208,7 +208,8 @@ impl Where {
                 self.values.push(Value::str(&format!("{escaped}%")));
             } else {
                 self.conditions.push(format!("{} = ?", quoted(part.name)));
-                self.values.push(key::value_of_text(text, part.ty)?);
+                self.values
+                    .push(key::compared(key::value_of_text(text, part.ty)?, part.ty)?);
             }
         }
         Ok(())
@@ -220,7 +221,7 @@ impl Where {
         let values = parts
             .iter()
             .zip(&texts)
-            .map(|(part, text)| key::value_of_text(text, part.ty));
+            .map(|(part, text)| key::ordered(key::value_of_text(text, part.ty)?, part.ty));
         let values = values.collect::<Result<Vec<_>, _>>()?;
         self.beyond(&parts[..values.len()], &values, |_| sign, or_equal);
         Ok(())
