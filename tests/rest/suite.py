@@ -341,6 +341,21 @@ def nothing_stays_in_a_session(node):
 
 
 @test
+def what_is_answered_is_committed_whatever_the_node_is_set_to(node):
+    node.sql("SET GLOBAL autocommit = OFF, GLOBAL completion_type = CHAIN, GLOBAL sql_select_limit = 1")
+    try:
+        one = http.client.HTTPConnection("127.0.0.1", node.http)
+        done = [node.ask("POST", "/v1/sql", {"sql": "INSERT INTO shop.items (id) VALUES (1)"}, connection=one),
+                node.ask("POST", ROWS, [{"id": 2}, {"id": 3}], connection=one), node.ask("PATCH", ROWS + "/2", {"stock": 7}, connection=one),
+                node.ask("PUT", ROWS + "/4", {"stock": 8}, connection=one), node.ask("DELETE", ROWS + "/3", connection=one)]
+        assert [answer.status for answer in done] == [200, 201, 204, 201, 204]
+        assert node.sql("SELECT GROUP_CONCAT(id, ' ', IFNULL(stock, '-') ORDER BY id) FROM shop.items")["rows"] == [["1 -,2 7,4 8"]]
+        assert len(node.ask("GET", ROWS).json["rows"]) == 3
+    finally:
+        node.sql("SET GLOBAL autocommit = ON, GLOBAL completion_type = DEFAULT, GLOBAL sql_select_limit = DEFAULT")
+
+
+@test
 def calls_have_several_results(node):
     node.sql("CREATE PROCEDURE shop.two() BEGIN SELECT 1 AS a; SELECT 2 AS b, 3 AS c; END")
     got = node.sql("CALL shop.two()")

@@ -302,7 +302,8 @@ impl Client {
     }
 }
 
-/// Moments are told in UTC, whatever the node's time zone is.
+/// Moments are told in UTC, and what is answered is committed, whatever the node's time zone and its `autocommit` are.
 fn set_up(session: &mut Session, host: &dyn Host) -> SqlResult<()> {
-    session.query(b"SET time_zone = '+00:00'", host, &mut BufferedRows::default())
+    let settings = b"SET time_zone = '+00:00', autocommit = ON";
+    session.query(settings, host, &mut BufferedRows::default())
 }
