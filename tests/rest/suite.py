@@ -360,6 +360,15 @@ def calls_have_several_results(node):
     node.sql("CREATE PROCEDURE shop.two() BEGIN SELECT 1 AS a; SELECT 2 AS b, 3 AS c; END")
     got = node.sql("CALL shop.two()")
     assert [one.get("rows") for one in got["results"]] == [[[1]], [[2, 3]], None], got
+    # An error stands in the place of the rest, between two results or within one.
+    many = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT a.i FROM n a, n b WHERE b.i <= 50"
+    node.sql(f"CREATE PROCEDURE shop.between() BEGIN {many}; SELECT 2; SIGNAL SQLSTATE '45000'; END")
+    node.sql(f"CREATE PROCEDURE shop.within() BEGIN SELECT 1; {many.replace('a.i FROM', 'IF(a.i < 900, 1, (SELECT 1 UNION SELECT 2)) FROM')}; END")
+    for form in ("arrays", "objects"):
+        first, second, third = node.sql("CALL shop.between()", rows=form)["results"]
+        assert len(first["rows"]) == 50_000 and len(second["rows"]) == 1 and third["error"]["code"] == 1644 and "rows" not in third, third
+        first, second = node.sql("CALL shop.within()", rows=form)["results"]
+        assert len(first["rows"]) == 1 and second["error"]["code"] == 1242 and 0 < len(second["rows"]) < 50_000, second
 
 
 @test

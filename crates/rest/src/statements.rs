@@ -88,6 +88,7 @@ pub fn run(client: &mut Client, task: &Task<'_>, answer: &mut Answer<'_>) -> Res
         columns: Vec::new(),
         results: 0,
         is_series: false,
+        is_open: false,
         is_first_row: true,
     };
     let ran = run_statement(client, &body.sql, &parameters, host, &mut sink);
@@ -137,6 +138,8 @@ struct RowSink<'a, 'o> {
     results: usize,
     /// Of a CALL: there are several.
     is_series: bool,
+    /// The last one has begun, and not ended.
+    is_open: bool,
     is_first_row: bool,
 }
 
@@ -204,7 +207,11 @@ impl RowSink<'_, '_> {
                 self.put("}\n");
             }
             Format::Json => {
-                self.put("],\"error\":");
+                // Behind a whole result of several, it is one more.
+                self.put(match self.is_open {
+                    true => "],\"error\":",
+                    false => ",{\"error\":",
+                });
                 problem.write(&mut self.answer.body);
                 self.put("}");
                 self.close();
@@ -217,6 +224,7 @@ impl RowSink<'_, '_> {
 impl ResultSink for RowSink<'_, '_> {
     fn columns(&mut self, shape: &Arc<ResultShape>, status: ServerStatus) -> Result<(), SqlError> {
         self.begin_result(status);
+        self.is_open = true;
         let columns = shape.columns.iter();
         self.columns = columns
             .map(|column| (column.name.as_str().into(), column.ty.clone()))
@@ -257,6 +265,7 @@ impl ResultSink for RowSink<'_, '_> {
     }
 
     fn end(&mut self, end: ResultEnd) -> Result<(), SqlError> {
+        self.is_open = false;
         if self.format == Format::Json {
             self.put(&format!("],\"warnings\":{}}}", end.warnings));
         }
