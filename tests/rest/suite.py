@@ -514,6 +514,22 @@ def tokens_stand_for_accounts(node):
 
 
 @test
+def tokens_are_of_accounts_with_any_name(node):
+    names = ["a\\b", "a\\\\b", "a'b", 'a"b', "a`b"]
+    for mode in ("''", "'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'"):
+        for name in names:
+            node.sql("CREATE USER `%s`@localhost IDENTIFIED BY 'secret'" % name.replace("`", "``"))
+        node.sql(f"SET GLOBAL sql_mode = {mode}")
+        for name in names:
+            token = node.ask("POST", "/v1/tokens", {"name": name}, login=name + ":secret").json["token"]
+            assert node.sql("SELECT CURRENT_USER()", login=token)["rows"] == [[name + "@localhost"]]
+            assert [one["name"] for one in node.ask("GET", "/v1/tokens", login=token).json["tokens"]] == [name]
+        node.sql("SET GLOBAL sql_mode = DEFAULT")
+        for name in names:
+            node.sql("DROP USER `%s`@localhost" % name.replace("`", "``"))
+
+
+@test
 def a_retried_write_is_answered_as_the_first_one(node):
     key = {"Idempotency-Key": "k1"}
     first = node.ask("POST", ROWS, {"id": 1}, headers=key)

@@ -9,7 +9,9 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use sql_api::session::SessionAccount;
+use sql::result::BufferedRows;
+use sql::session::Session;
+use sql_api::session::{SessionAccount, SessionOptions};
 
 use crate::answer::Answer;
 use crate::client::Client;
@@ -288,13 +290,10 @@ fn set_attribute(
         text(host),
         text(&attribute.to_string())
     );
-    let session = client.session(task.host)?;
-    session.as_server(|session| {
-        session.query(
-            statement.as_bytes(),
-            task.host,
-            &mut sql::result::BufferedRows::default(),
-        )
-    })?;
+    let mut session = Session::new(client.rest.engine.clone(), SessionOptions::default())?;
+    let mut outcome = BufferedRows::default();
+    // Texts have backslashes, whatever the node's `sql_mode` is.
+    session.query(b"SET sql_mode = ''", task.host, &mut outcome)?;
+    session.query(statement.as_bytes(), task.host, &mut outcome)?;
     Ok(())
 }
