@@ -2,12 +2,14 @@
 //!
 //! The key and the answer are a row of `latsdb_rest.idempotency` that is committed with the write. Whoever sends the same request again, to whichever
 //! node, gets the first answer; while the first one runs, he waits for its row's lock.
+//!
+//! What has changed nothing is not kept, whether it has failed or was a read: it may be done again, and an account without any right can ask it without end.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use sha2::{Digest, Sha256};
 use sql_api::host::Host;
-use sql_api::session::SessionOptions;
+use sql_api::session::{SessionAccount, SessionOptions};
 use types::{ErrorKind, SqlError, SqlResult, Value};
 
 use crate::answer::{Answer, Head, JSON, Outlet};
@@ -50,9 +52,12 @@ pub fn guard(client: &mut Client, route: &Route, task: &Task<'_>, answer: &mut A
         ));
     }
     make_table(client, task.host)?;
-    let (user, host) = client.identity.account.name();
     let row = Row {
-        key: hash(&[user.as_bytes(), host.as_bytes(), key]),
+        key: match &client.identity.account {
+            SessionAccount::Account { user, host } => hash(&[user.as_bytes(), host.as_bytes(), key]),
+            // Nobody's account, also where one has the name that is shown for it.
+            SessionAccount::Server => hash(&[key]),
+        },
         request: hash(&[
             task.request.method,
             task.request.target.path.as_bytes(),
@@ -60,11 +65,44 @@ pub fn guard(client: &mut Client, route: &Route, task: &Task<'_>, answer: &mut A
             task.request.body,
         ]),
     };
-    let kept = client.atomically(task.host, |client| once(client, route, task, &row))?;
+    let before = State::of(client, task.host)?;
+    let outcome = client.atomically(task.host, |client| once(client, route, task, &row));
+    if let Err(problem) = &outcome
+        && problem.status < 500
+        && State::of(client, task.host)? == before.with_the_key()
+    {
+        // A statement that has failed had committed it.
+        forget(client, &row, task.host)?;
+    }
+    let kept = outcome?;
     answer.head = kept.head;
     answer.body = kept.body;
     clean_up(client, task.host);
     Ok(())
+}
+
+/// What there is to see of a request's changes.
+#[derive(PartialEq, Eq)]
+struct State {
+    changed_rows: u64,
+    catalog_version: u64,
+}
+
+impl State {
+    fn of(client: &mut Client, host: &dyn Host) -> SqlResult<State> {
+        Ok(State {
+            changed_rows: client.session(host)?.changed_rows(),
+            catalog_version: client.rest.catalog_version(),
+        })
+    }
+
+    /// As it is where the key's row is all that has been changed.
+    fn with_the_key(self) -> State {
+        State {
+            changed_rows: self.changed_rows + 1,
+            ..self
+        }
+    }
 }
 
 struct Row {
@@ -105,26 +143,24 @@ fn once(client: &mut Client, route: &Route, task: &Task<'_>, row: &Row) -> Resul
         }
         inserted => drop(inserted?),
     }
+    let before = State::of(client, host)?;
     let mut outlet = Collected::default();
     let mut answer = Answer::new(Vec::new(), &mut outlet);
-    // What fails for good is kept, too, and leaves nothing else.
-    let done = client.atomically(host, |client| {
+    client.atomically(host, |client| {
         answer.body.clear();
         answer.head = Head::new(200);
         (route.run)(client, task, &mut answer)
-    });
-    match done {
-        Ok(()) => {}
-        Err(problem) if problem.retry || problem.status >= 500 || answer.has_begun() || !client.in_transaction() => {
-            return Err(problem);
-        }
-        Err(problem) => answer.refuse(&problem),
-    }
+    })?;
     let (head, rest) = answer.into_parts();
     let mut body = outlet.0;
     body.extend_from_slice(&rest);
     if body.len() > ANSWER_MAX {
         return Err(Problem::bad_request(TOO_LONG));
+    }
+    let after = State::of(client, host)?;
+    if after.changed_rows <= before.changed_rows && after.catalog_version == before.catalog_version {
+        forget(client, row, host)?;
+        return Ok(Kept { head, body });
     }
     let kept = [
         Value::Int(head.status.into()),
@@ -135,6 +171,11 @@ fn once(client: &mut Client, route: &Route, task: &Task<'_>, row: &Row) -> Resul
     ];
     client.run_as_server(UPDATE, &kept, host)?;
     Ok(Kept { head, body })
+}
+
+fn forget(client: &mut Client, row: &Row, host: &dyn Host) -> SqlResult<()> {
+    const DELETE: &str = "DELETE FROM latsdb_rest.idempotency WHERE id = ?";
+    client.run_as_server(DELETE, &[Value::bytes(&row.key)], host).map(drop)
 }
 
 /// What the first request with this key was answered.
@@ -205,6 +246,12 @@ fn make_table(client: &mut Client, host: &dyn Host) -> Result<(), Problem> {
     let is_there = || rest.engine.catalog().table("latsdb_rest", "idempotency").is_some();
     if rest.idempotency.is_there.load(Relaxed) && is_there() {
         return Ok(());
+    }
+    if rest.engine.catalog().view("latsdb_rest", "idempotency").is_some() {
+        // It is written with all rights, and a view leads to rows of anybody's choice.
+        return Err(Problem::not_implemented(
+            "latsdb_rest.idempotency is a view: keys are kept in a table of this name",
+        ));
     }
     if !is_there() {
         let mut session = sql::session::Session::new(rest.engine.clone(), SessionOptions::default())?;

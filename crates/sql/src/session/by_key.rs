@@ -226,6 +226,11 @@ impl Session {
         self.transaction.in_transaction()
     }
 
+    /// Rows that the session has changed since it began, in the open transaction too. Definitions are none of them.
+    pub fn changed_rows(&self) -> u64 {
+        self.transaction.changed_rows()
+    }
+
     /// Does work of the node's own for the session's client, in his transaction if one is open: with all rights, and without his seeing it.
     pub fn as_server<T>(&mut self, work: impl FnOnce(&mut Session) -> T) -> T {
         use super::SessionAccount;

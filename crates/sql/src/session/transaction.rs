@@ -29,6 +29,8 @@ pub struct SessionTransaction {
     is_part: bool,
     /// Whose it is.
     connection: u32,
+    /// Rows that commits have changed.
+    committed_rows: u64,
     /// Where the session's temporary tables are, once there was one.
     local: Option<LocalStore>,
     /// Where the query of the running INSERT reads the past.
@@ -102,6 +104,13 @@ impl SessionTransaction {
     /// Whether a transaction is open that outlives its statements.
     pub fn in_transaction(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.explicit)
+    }
+
+    /// Rows that were changed so far, in the open transaction too.
+    pub fn changed_rows(&self) -> u64 {
+        let open = self.open.as_ref();
+        let uncommitted = open.map_or(0, |open| open.transaction.borrow().changed_rows());
+        self.committed_rows + uncommitted as u64
     }
 
     /// The SERVER_STATUS_IN_TRANS_READONLY flag.
@@ -409,7 +418,9 @@ impl SessionTransaction {
             if env::failpoints::goes_wrong("commit") {
                 return Ok(());
             }
+            let rows = transaction.changed_rows();
             wait_for_commit(transaction.commit(), host)?;
+            self.committed_rows += rows as u64;
         } else if transaction.is_guest() {
             host.wait(std::pin::pin!(transaction.rolled_back()));
         }
