@@ -6,8 +6,8 @@
 //! ```
 //!
 //! An exchange is passed on as a request of HTTP/1.1, over a lane, and its answer back. So it has all that a connection has: who it is, a place
-//! among the sessions, an entry in the list of processes, patience, a statement that ends with its client. Lanes run on the loops with the least
-//! to do; one after the other, a lane serves several exchanges.
+//! among the sessions, an entry in the list of processes, patience, a statement that ends with its client. Lanes run on the
+//! connection's loop: to wake another thread costs more than most requests. One after the other, a lane serves several exchanges.
 //!
 //! The connection lasts as long as a lane of it: who asks for nothing loses the lanes after a while, as on other connections.
 
@@ -47,6 +47,8 @@ const STREAMS_MAX: u32 = 100;
 const LANES_MAX: usize = 32;
 /// Bytes that wait in a lane, in each direction.
 const LANE_LEN: usize = 32 << 10;
+/// Bytes of most answers.
+const SHORT_LEN: usize = 4 << 10;
 /// Bytes of a body that a client may send ahead of what is taken: of one exchange, and of all.
 const WINDOW: u32 = 256 << 10;
 const WINDOW_OF_ALL: u32 = 1 << 20;
@@ -276,7 +278,7 @@ impl Exchanges {
         let handle = loops.registry().enter_visitor(self.handle.peer)?;
         let (near, far) = inside(LANE_LEN, self.outer.clone());
         let (shared, near) = (self.shared.clone(), Transport::Inside(Box::new(near)));
-        loops.dispatch(handle.clone(), move |load| async move {
+        loops.spawn_here(handle.clone(), move |load| async move {
             connection::serve(near, shared, load.handle().clone()).await;
         });
         Some(Lane {
@@ -365,11 +367,12 @@ async fn send_answer(
     mut respond: SendResponse<Bytes>,
     is_head: bool,
 ) -> Result<bool, Broken> {
-    let mut held = BytesMut::with_capacity(LANE_LEN);
+    let mut held = BytesMut::with_capacity(SHORT_LEN);
     let answer = loop {
         if let Scan::Complete(answer) = AnswerHead::scan(&held)? {
             break answer;
         }
+        held.reserve(SHORT_LEN / 2);
         let read = tokio::select! {
             read = lane.read_buf(&mut held) => read?,
             _ = poll_fn(|context| respond.poll_reset(context)) => return Err(Broken::ByClient),

@@ -175,6 +175,20 @@ impl Loops {
         }));
     }
 
+    /// Runs what `make` makes on the loop of this thread: a part of a connection that is served here.
+    pub fn spawn_here<F>(&self, handle: Arc<Handle>, make: impl FnOnce(Load) -> F)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let on = &self.all[number().expect("a task of a loop calls this")];
+        on.tasks.fetch_add(1, Relaxed);
+        tokio::task::spawn_local(make(Load {
+            handle,
+            registry: self.registry.clone(),
+            tasks: on.tasks.clone(),
+        }));
+    }
+
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }

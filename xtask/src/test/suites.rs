@@ -58,6 +58,7 @@ const fn client(
 /// Suites that run only when they are named: without the names here, they belong to every run.
 pub const ON_REQUEST: &[&str] = &[
     // They take long, or fetch much.
+    "growth",
     "redis-clients",
     "redis-units",
     "redis-differential",
@@ -496,6 +497,26 @@ pub const SUITES: &[Suite] = &[
                 // The same statements wherever it runs.
                 false => python.args(["--seconds", "240", "--statements", "9000"]),
             };
+            Ok(python)
+        },
+    },
+    Suite {
+        name: "growth",
+        about: "statements and sessions with ever more of one thing, whose cost must grow no faster than that",
+        needs: &["python3"],
+        with_server: false,
+        server_flags: &[],
+        time_limit: minutes(120),
+        command: |context| {
+            let mut python = tools::python(context)?;
+            python
+                .arg(context.root.join("tests/hostile/growth.py"))
+                .arg("--server")
+                .arg(context.server_binary())
+                .args(["--port", &run::free_ports(2)?.to_string()]);
+            if !context.options.long {
+                python.args(["--seconds", "0.5", "--limit", "1500"]);
+            }
             Ok(python)
         },
     },
