@@ -187,7 +187,7 @@ fn who_resets_is_who_he_was_when_he_came() {
     let database = Database::open();
     let mut client = database.stranger();
     assert_eq!(client.run("GET k"), "-NOAUTH Authentication required.");
-    assert_eq!(client.run("AUTH password"), "+OK");
+    assert_eq!(client.run("AUTH ada password"), "+OK");
     assert_eq!(client.run("GET k"), "$-1");
     // Nobody wants replies, until RESET.
     assert!(client.all("CLIENT REPLY OFF").is_empty() && client.all("PING").is_empty());
