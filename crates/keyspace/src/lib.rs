@@ -7,7 +7,7 @@
 //!
 //! 1. [`session`]: a client's connection as commands see it: its database, MULTI, WATCH; [`batch`]: commands of several clients at once;
 //! 2. [`command`]: what commands there are, and who runs them; [`call`]: one that runs; [`failure`]: what its client is told;
-//! 3. [`work`]: the transaction that it runs in; [`tables`] and [`head`]: the rows;
+//! 3. [`work`]: the transaction that it runs in; [`tables`], [`head`] and [`collection`]: the rows;
 //! 4. [`types`]: what the commands do; [`expiry`], [`glob`], [`chance`], [`cursors`];
 //! 5. [`script`]: scripts in Lua, and libraries of functions;
 //! 6. [`acl`]: what accounts may do;
@@ -19,6 +19,7 @@ mod batch;
 pub mod call;
 mod chance;
 pub mod clients;
+pub mod collection;
 pub mod command;
 pub mod cursors;
 pub mod expiry;

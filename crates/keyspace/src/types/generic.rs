@@ -7,11 +7,12 @@ use store::{Direction, KeyRange};
 use types::{IndexId, ValueRef};
 
 use crate::call::{Call, is_word};
+use crate::collection::Collection;
 use crate::failure::{Failure, Outcome, no_such_key, syntax};
 use crate::glob::Glob;
 use crate::head::{Head, HeadRef, Kind};
 use crate::tables::{Db, Part};
-use crate::work::{Class, Collection, Work};
+use crate::work::{Class, Work};
 
 /// The keys that a command counts itself, as `2 a b`, and what follows them. Commands differ in what they say of too few.
 pub fn counted_keys<'c>(

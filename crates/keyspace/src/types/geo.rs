@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use redis_wire::number::parse_f64;
 
 use crate::call::{Call, is_word};
+use crate::collection::Collection;
 use crate::failure::{Failure, Outcome, syntax};
 use crate::head::Kind;
 use crate::types::geohash::{self, Cell, LATITUDE_MAX, LONGITUDE_MAX, Place, STEPS, Shape};
 use crate::types::zset::{self, AddOptions, Scored};
-use crate::work::Collection;
 
 fn place(longitude: &[u8], latitude: &[u8]) -> Outcome<Place> {
     let float = |arg| parse_f64(arg).ok_or_else(crate::failure::not_float);

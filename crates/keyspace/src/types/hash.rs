@@ -9,13 +9,14 @@ use types::{IndexId, RowLayout, ValueRef};
 
 use crate::call::{Call, is_word};
 use crate::chance::count_of;
+use crate::collection::Collection;
 use crate::failure::{Failure, Outcome, syntax, wrong_number_of_arguments};
 use crate::head::{Kind, date_time, moment};
 use crate::tables::{Db, Member, Part};
 use crate::types::generic::remove_members;
 use crate::types::hash_expiry;
 use crate::types::string::float_sum;
-use crate::work::{Class, Collection, Work};
+use crate::work::{Class, Work};
 
 const FIELD: usize = 1;
 const WHOLE: usize = 2;

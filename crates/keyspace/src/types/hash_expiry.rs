@@ -10,12 +10,13 @@ use store::Direction;
 use types::IndexId;
 
 use crate::call::{Call, is_word};
+use crate::collection::Collection;
 use crate::expiry::Unit;
 use crate::failure::{Failure, Outcome, not_integer};
 use crate::head::Kind;
 use crate::tables::Part;
 use crate::types::hash::{expiry_in, field_in};
-use crate::work::{Class, Collection};
+use crate::work::Class;
 
 /// The latest time that Redis takes.
 const LATEST_MS: i64 = (1 << 48) - 1;

@@ -11,11 +11,12 @@ use store::Direction;
 use types::{IndexId, ValueRef};
 
 use crate::call::{Call, is_word};
+use crate::collection::Collection;
 use crate::failure::{Failure, InVain, Outcome, Turn, Wanted, no_such_key, syntax};
 use crate::head::Kind;
 use crate::tables::{Db, Part};
 use crate::types::generic::Several;
-use crate::work::{Class, Collection, Work};
+use crate::work::{Class, Work};
 
 const VALUE: usize = 2;
 

@@ -17,11 +17,12 @@ use env::Feature;
 use types::ValueRef;
 
 use crate::call::Call;
+use crate::collection::Collection;
 use crate::failure::{Outcome, wrong_type};
 use crate::head::{HeadRef, Kind};
 use crate::tables::{Db, Part, key_of};
 use crate::types::string::STRING_MAX;
-use crate::work::{Collection, Work};
+use crate::work::Work;
 
 /// The longest string whose value is in the key's row.
 pub const WHOLE_MAX: usize = 64 << 10;

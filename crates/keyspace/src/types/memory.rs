@@ -6,10 +6,11 @@ use store::Direction;
 use types::IndexId;
 
 use crate::call::{Call, is_word};
+use crate::collection::Collection;
 use crate::failure::{Outcome, syntax};
 use crate::head::Kind;
 use crate::types::long::PIECE;
-use crate::work::{Collection, parts_of};
+use crate::work::parts_of;
 
 /// What a row costs beside its own bytes: its record, its key, its place in an index.
 const ROW_BYTES: u64 = 96;

@@ -8,11 +8,12 @@ use types::{IndexId, RowLayout, ValueRef};
 
 use crate::call::{Call, is_word};
 use crate::chance::{choose, count_of};
+use crate::collection::Collection;
 use crate::failure::{Failure, Outcome, syntax};
 use crate::head::Kind;
 use crate::tables::{Db, Member, Part};
 use crate::types::generic::{counted_keys, remove_members, too_few_keys};
-use crate::work::{Class, Collection, Work};
+use crate::work::{Class, Work};
 
 const MEMBER: usize = 1;
 const WHOLE: usize = 2;

@@ -21,10 +21,11 @@ use store::{Direction, KeyRange};
 use types::{IndexId, RowLayout, ValueRef};
 
 use crate::call::Call;
+use crate::collection::Collection;
 use crate::failure::{Failure, Outcome};
 use crate::head::Kind;
 use crate::tables::{Db, Part, layout_of};
-use crate::work::{Collection, Work};
+use crate::work::Work;
 
 /// `1700000000000-0`: milliseconds, and a number within them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

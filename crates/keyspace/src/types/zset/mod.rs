@@ -15,12 +15,13 @@ use types::{IndexId, RowLayout, ValueRef};
 
 use crate::call::{Call, is_word};
 use crate::chance::{choose, count_of};
+use crate::collection::Collection;
 use crate::failure::{Failure, Outcome, not_float, syntax, wrong_number_of_arguments};
 use crate::head::Kind;
 use crate::tables::{BY_SCORE, Db, Member, Part, index_over, layout_of};
 use crate::types::generic::remove_members;
 use crate::types::set::member_in;
-use crate::work::{Class, Collection, Work};
+use crate::work::{Class, Work};
 
 const SCORE: usize = 3;
 
