@@ -10,6 +10,7 @@ mod cli;
 mod cluster;
 mod config;
 mod data_dir;
+mod lasting;
 mod logging;
 mod node;
 mod panics;

@@ -27,7 +27,7 @@ use crate::cluster::{Cluster, keep_up};
 use crate::config::{Config, RedisAddr, format_bytes};
 use crate::data_dir;
 use crate::node::{Node, Parts, Sessions, events, expiry, messages};
-use crate::{logging, panics};
+use crate::{lasting, logging, panics};
 
 /// How long an automatic id may be known to the node alone.
 const BETWEEN_COMMITS_OF_COUNTERS: Duration = Duration::from_secs(1);
@@ -71,14 +71,16 @@ async fn serve(mut config: Config) -> Result<()> {
         http = waiting.take().map(start_http).transpose()?;
     }
 
-    tokio::spawn(node.clone().keep_history());
+    let historian = node.clone();
+    lasting::start(move || historian.clone().keep_history());
     let registry = node.registry().clone();
     let cluster = config
         .peer
         .as_ref()
         .map(|peer| Cluster::new(&config, peer, registry.clone(), node.backups().clone()));
     if let Some(cluster) = &cluster {
-        tokio::spawn(keep_up(cluster.clone()));
+        let cluster = cluster.clone();
+        lasting::start(move || keep_up(cluster.clone()));
     }
     let opened = {
         let (config, registry, cluster) = (config.clone(), registry.clone(), cluster.clone());
@@ -194,10 +196,14 @@ fn open_to_clients(
     };
     let redis_addr = redis.as_ref().map(front_redis::Server::addr);
     node.serves(parts.clone(), mysql.addr(), redis_addr, logins);
-    tokio::spawn(log_automatic_ids(engine.clone()));
-    tokio::spawn(events::keep_time(engine.clone(), parts.shard.clone(), loops.loops()));
-    tokio::spawn(expiry::keep_time(keyspace, parts.shard.clone(), loops.loops()));
-    tokio::spawn(purge_expired(engine.clone()));
+    let (shard, loops) = (parts.shard.clone(), loops.loops());
+    let of = engine.clone();
+    lasting::start(move || log_automatic_ids(of.clone()));
+    let (of, on, at) = (engine.clone(), shard.clone(), loops.clone());
+    lasting::start(move || events::keep_time(of.clone(), on.clone(), at.clone()));
+    lasting::start(move || expiry::keep_time(keyspace.clone(), shard.clone(), loops.clone()));
+    let of = engine.clone();
+    lasting::start(move || purge_expired(of.clone()));
     say(&banner(config, socket.as_deref(), redis_addr));
     Ok(Open { mysql, redis })
 }

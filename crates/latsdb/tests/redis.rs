@@ -198,6 +198,22 @@ fn who_waits_is_served_and_who_listens_hears() {
 }
 
 #[test]
+fn keys_expire_also_when_a_look_at_them_has_panicked() {
+    let data = directory("redis_expiry_panics");
+    let node = Running::start(&data);
+    let (mut redis, mut listens) = (Redis::connect(&node), Redis::connect(&node));
+    assert_eq!(redis.ask("CONFIG SET notify-keyspace-events Ex"), "OK");
+    assert_eq!(
+        listens.ask("SUBSCRIBE __keyevent@0__:expired"),
+        "subscribe __keyevent@0__:expired 1"
+    );
+    rows(&mut node.client(), "SET GLOBAL debug = 'expiry.looking=panic@1'");
+    assert_eq!(redis.ask("SET k v PX 20"), "OK");
+    assert_eq!(listens.reply(), "message __keyevent@0__:expired k");
+    assert!(node.get("/metrics").contains("latsdb_panics_total 1\n"));
+}
+
+#[test]
 fn what_a_transaction_publishes_is_heard_once_and_only_if_it_is_committed() {
     let data = directory("redis_publish");
     let node = Running::start(&data);

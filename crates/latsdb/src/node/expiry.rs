@@ -28,12 +28,17 @@ pub async fn keep_time(keyspace: Arc<Keyspace>, shard: Arc<Shard>, loops: Loops)
                 database: None,
                 text: String::new(),
                 work: Box::new(move |_, host| {
+                    let _ = env::failpoints::hit("expiry.looking");
                     let looked = purge.look(&keys, host);
                     let _ = answer.send((purge, looked));
                 }),
             });
-            // None: the node stops, or the job has panicked.
-            let Ok((back, looked)) = done.await else { return };
+            let Ok((back, looked)) = done.await else {
+                // The job has panicked, or had no memory, or the node stops. The next look begins with the first keys.
+                purge = Purge::default();
+                tokio::time::sleep(IDLE).await;
+                continue;
+            };
             purge = back;
             wait = match looked {
                 Ok(Looked { keys, expired, .. }) if expired * 10 > keys => Duration::ZERO,

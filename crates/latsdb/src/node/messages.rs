@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 
 use crate::cluster::Cluster;
 use crate::cluster::words::{Listener, Subject};
+use crate::lasting;
 
 /// Between two looks at who belongs to the cluster.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -33,7 +34,8 @@ pub fn start(cluster: &Arc<Cluster>, keyspace: &Arc<Keyspace>) {
     };
     cluster.listen(Subject::Messages, Arc::new(ear));
     look(cluster, keyspace);
-    tokio::spawn(keep_up(cluster.clone(), keyspace.clone()));
+    let (cluster, keyspace) = (cluster.clone(), keyspace.clone());
+    lasting::start(move || keep_up(cluster.clone(), keyspace.clone()));
 }
 
 async fn keep_up(cluster: Arc<Cluster>, keyspace: Arc<Keyspace>) {
@@ -45,8 +47,10 @@ async fn keep_up(cluster: Arc<Cluster>, keyspace: Arc<Keyspace>) {
 
 fn look(cluster: &Arc<Cluster>, keyspace: &Arc<Keyspace>) {
     for node in keyspace.neighbours.know(&Ways::others(&**cluster)) {
-        tokio::spawn(tell_interest(cluster.clone(), keyspace.clone(), node));
-        tokio::spawn(speak(cluster.clone(), keyspace.clone(), node));
+        let (from, of) = (cluster.clone(), keyspace.clone());
+        lasting::start(move || tell_interest(from.clone(), of.clone(), node));
+        let (from, of) = (cluster.clone(), keyspace.clone());
+        lasting::start(move || speak(from.clone(), of.clone(), node));
     }
 }
 
