@@ -48,6 +48,8 @@ pub enum Feature {
     LongValues,
     /// Prepared transactions, in tables of their own; whoever leads holds their locks.
     PreparedTransactions,
+    /// A node that follows tells the leader of each of its transactions that lives.
+    LiveTransactions,
 }
 
 impl Level {
@@ -71,6 +73,7 @@ impl Feature {
             | Feature::Expiry
             | Feature::FullText
             | Feature::FunctionsAndTriggers
+            | Feature::LiveTransactions
             | Feature::LongValues
             | Feature::MultiValued
             | Feature::PreparedTransactions => Level(4),

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use env::Feature;
+
 use crate::support::cluster::{Cluster, wait_for};
 use crate::support::{ACCOUNTS, Accounts, block_on, commit};
 use shard::{Guest, GuestLock, IdKind, ProposeError, Sequence, Shard};
@@ -179,6 +181,40 @@ fn locks_of_a_node_that_has_died_are_free_soon_and_its_commits_come_to_nothing()
     cluster.kill(nodes[0]);
 }
 
+/// What tells the leader that a transaction is over gets lost, while an older one of the same node goes on, or none does.
+#[test]
+fn locks_whose_end_was_not_heard_of_are_free_soon() {
+    let (cluster, _) = found(27);
+    let level = Feature::LiveTransactions.level();
+    wait_for("the level to rise", || {
+        block_on(cluster.shard(cluster.leader()).raise(level)).ok()
+    });
+    let nodes = followers(&cluster);
+    wait_for("the follower to hear of it", || {
+        (cluster.shard(nodes[0]).level() == level).then_some(())
+    });
+    for has_older in [true, false] {
+        let here = cluster.shard(nodes[0]);
+        let mut older = here.guest().unwrap();
+        assert!(!has_older || is_granted(lock(&mut older, 7, true)));
+        let mut over = here.guest().unwrap();
+        assert!(is_granted(lock(&mut over, 1, true)));
+        cluster.net.cut_off(&[nodes[0]]);
+        drop(over);
+        std::thread::sleep(Duration::from_millis(100));
+        cluster.net.heal();
+        let mut next = cluster.shard(nodes[1]).guest().unwrap();
+        let waiter = std::thread::spawn(move || lock(&mut next, 1, true));
+        wait_for("the lock", || {
+            // Its node is heard of all the time.
+            catch_up(here).unwrap();
+            waiter.is_finished().then_some(())
+        });
+        assert!(is_granted(waiter.join().unwrap()));
+        assert!(!has_older || is_granted(lock(&mut older, 8, true)), "it goes on");
+    }
+}
+
 #[test]
 fn locks_end_with_the_leader_that_gave_them() {
     let (mut cluster, accounts) = found(24);
@@ -224,6 +260,27 @@ fn a_leader_that_is_cut_off_shows_nobody_old_rows() {
             catch_up(cluster.shard(old)).ok()
         });
         assert_eq!(accounts.read(cluster.shard(old)), [(1, 2 * round + 1)]);
+    }
+}
+
+/// A transaction that has begun as a guest, on a node that leads by the time it asks, does not wait for what it has locked itself.
+#[test]
+fn a_guest_whose_node_takes_the_lead_has_no_locks_and_waits_for_none() {
+    let (mut cluster, _) = found(28);
+    let leader = cluster.leader();
+    let nodes = followers(&cluster);
+    let mut guests: Vec<(u32, Guest)> = nodes
+        .iter()
+        .map(|&node| (node, cluster.shard(node).guest().unwrap()))
+        .collect();
+    cluster.kill(leader);
+    let leader = cluster.leader_of(&nodes);
+    for (node, guest) in &mut guests {
+        let answer = lock(guest, 1, true);
+        match *node == leader {
+            true => assert_eq!(answer, GuestLock::Lost),
+            false => assert!(is_granted(answer), "{answer:?}"),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use env::failpoints;
+use env::{Feature, failpoints};
 use futures_util::FutureExt;
 use futures_util::future::{Either, Shared, select};
 use openraft::async_runtime::WatchReceiver;
@@ -44,6 +44,9 @@ const ALIVE: Duration = Duration::from_millis(300);
 /// A longer write set is sent in parts.
 const PART: usize = 1 << 20;
 
+/// The number of a node's first guest.
+const FIRST: u64 = 1;
+
 /// The name of a lock that is in nobody's way, in [`LockMode::IntentionShared`]: to be known as a guest.
 pub const NOBODYS: LockKey<'static> = LockKey::Name(b"");
 
@@ -59,7 +62,7 @@ pub(crate) struct Remote {
     issuing: Arc<Issuing>,
     /// A commit, or a read, that has no answer by then ends.
     patience: Duration,
-    /// Numbers of guests, from 1 on.
+    /// Numbers of guests.
     next: AtomicU64,
     live: Mutex<BTreeSet<u64>>,
     reads: Mutex<Reads>,
@@ -107,7 +110,7 @@ impl Remote {
             home,
             issuing,
             patience,
-            next: AtomicU64::new(1),
+            next: AtomicU64::new(FIRST),
             live: Mutex::default(),
             reads: Mutex::default(),
             leased: Leased::default(),
@@ -124,14 +127,30 @@ impl Remote {
                 let term = self.shared.lock_epoch.load(Ordering::Acquire);
                 self.shared.queue.give_up(term, self.shared.clock.monotonic());
             }
-            let oldest = self.live.lock().first().copied();
-            if let Some(oldest) = oldest
-                && !self.leads()
-            {
-                let call = Call::Alive { oldest }.encode();
-                let _ = self.ask(call, ALIVE).await;
+            if let Some(call) = self.live_transactions() {
+                let _ = self.ask(call.encode(), ALIVE).await;
             }
         }
+    }
+
+    /// Tells the leader which of this node's transactions live. `None`: there never was one.
+    fn live_transactions(&self) -> Option<Call> {
+        let level = self.shared.replicated.lock().level;
+        // Together: each number that was given is told of.
+        let live = self.live.lock();
+        let next = self.next.load(Ordering::Relaxed);
+        if next == FIRST {
+            return None;
+        }
+        Some(match level.has(Feature::LiveTransactions) {
+            true => Call::Live {
+                next,
+                numbers: live.iter().copied().collect(),
+            },
+            false => Call::Alive {
+                oldest: live.first().copied().unwrap_or(next),
+            },
+        })
     }
 
     pub(super) fn leads(&self) -> bool {

@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use types::{TableId, Timestamp};
 
+use super::guest::NOBODYS;
 use super::message::{Answer, Call, Commit, IdKind, Ids, Lock, decode_key};
 use crate::consensus::Raft;
 use crate::ids::{Issuer, TransactionId};
@@ -125,6 +126,7 @@ impl Home {
         let home = self.clone();
         match call {
             Call::ReadAt => self.read_at(epoch),
+            Call::Lock(lock) if self.was_led_by_another(from, &lock) => Begun::Now(Answer::LocksLost),
             Call::Lock(lock) => match self.guest(from, &lock, epoch) {
                 Some(guest) => Begun::later(async move { home.lock(&guest, &lock, epoch).await }),
                 None => Begun::Now(Answer::LocksLost),
@@ -162,13 +164,9 @@ impl Home {
                 lock_epoch,
             } => Begun::Now(self.outcome(from, number, sequence, lock_epoch)),
             Call::Ids(ids) => Begun::Now(self.take_ids(ids, epoch)),
-            Call::Alive { oldest } => {
-                let over = self.with_node(from, |node| {
-                    let over = node.guests.extract_if(|&number, _| number < oldest);
-                    over.map(|(_, guest)| guest).collect::<Vec<_>>()
-                });
-                over.iter().for_each(|guest| guest.end());
-                Begun::Now(Answer::Done)
+            Call::Alive { oldest } => self.let_go(from, |number| number < oldest),
+            Call::Live { next, numbers } => {
+                self.let_go(from, |number| number < next && numbers.binary_search(&number).is_err())
             }
             Call::WaitsHere(waits) => Begun::Now(self.hear_waits(from, &waits)),
         }
@@ -194,6 +192,16 @@ impl Home {
         };
         ended.iter().for_each(|guest| guest.end());
         heard
+    }
+
+    /// Ends guests that are over where they come from: what said so was lost, or was overtaken by a request of theirs.
+    fn let_go(&self, from: Issuer, is_over: impl Fn(u64) -> bool) -> Begun {
+        let over = self.with_node(from, |node| {
+            let over = node.guests.extract_if(|&number, _| is_over(number));
+            over.map(|(_, guest)| guest).collect::<Vec<_>>()
+        });
+        over.iter().for_each(|guest| guest.end());
+        Begun::Now(Answer::Done)
     }
 
     fn with_node<R: Default>(&self, from: Issuer, act: impl FnOnce(&mut Node) -> R) -> R {
@@ -263,6 +271,13 @@ impl Home {
     }
 
     // --- locks ---
+
+    /// Whether a transaction of this node's own asks, which has begun while another one led. What it has locked here until now is its own
+    /// business still (definitions), or is over: as a guest it would wait for itself.
+    fn was_led_by_another(&self, from: Issuer, lock: &Lock) -> bool {
+        let asks_for_nothing = lock.before.is_empty() && decode_key(&lock.key) == Some(NOBODYS);
+        u64::from(from.node) == *self.raft.node_id() && !asks_for_nothing
+    }
 
     /// The guest that a call is about; a new one where the transaction has no locks yet.
     fn guest(&self, from: Issuer, lock: &Lock, epoch: u64) -> Option<Arc<Guest>> {

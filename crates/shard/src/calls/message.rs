@@ -46,9 +46,14 @@ pub(crate) enum Call {
         lock_epoch: u64,
     },
     Ids(Ids),
-    /// The caller is there; its transactions below a number are over.
+    /// The caller is there; its transactions below a number are over. Below the level of `Feature::LiveTransactions`.
     Alive {
         oldest: u64,
+    },
+    /// The caller is there, and so are these transactions of it, in order. All others below `next` are over.
+    Live {
+        next: u64,
+        numbers: Vec<u64>,
     },
     /// Who waits in the caller's own lock table. All of it: what was told before is over.
     WaitsHere(Vec<ToldWait>),
@@ -149,6 +154,7 @@ const ALIVE: u8 = 8;
 const WRITES: u8 = 9;
 const UNLOCK: u8 = 10;
 const WAITS_HERE: u8 = 11;
+const LIVE: u8 = 12;
 
 const AT: u8 = 1;
 const LOCKED: u8 = 2;
@@ -223,6 +229,14 @@ impl Call {
                 }
             }
             Call::Alive { oldest } => put_number(&mut to, ALIVE, *oldest),
+            Call::Live { next, numbers } => {
+                put_number(&mut to, LIVE, *next);
+                put_u32(
+                    &mut to,
+                    u32::try_from(numbers.len()).expect("there is memory for fewer"),
+                );
+                numbers.iter().for_each(|&number| put_u64(&mut to, number));
+            }
             Call::WaitsHere(waits) => {
                 to.push(WAITS_HERE);
                 put_u32(&mut to, u32::try_from(waits.len()).expect("they are cut before"));
@@ -302,6 +316,10 @@ impl Call {
                 at_least: bytes.u64()?,
             }),
             ALIVE => Call::Alive { oldest: bytes.u64()? },
+            LIVE => Call::Live {
+                next: bytes.u64()?,
+                numbers: (0..bytes.u32()?).map(|_| bytes.u64()).collect::<Option<_>>()?,
+            },
             WAITS_HERE => {
                 let mut waits = Vec::new();
                 for _ in 0..bytes.u32()? {
@@ -593,6 +611,10 @@ mod tests {
                 at_least: 6,
             }),
             Call::Alive { oldest: 4 },
+            Call::Live {
+                next: 9,
+                numbers: vec![4, 8],
+            },
             Call::WaitsHere(vec![ToldWait {
                 waiter: Who::Guest(5),
                 wait: 6,
