@@ -91,7 +91,7 @@ pub const BUGS: &[Bug] = &[
     bug("lease.none", 3, "a leader reads without a lease"),
     bug(
         "lease.start",
-        12,
+        10,
         "a replica votes that does not know whom it has answered before its start",
     )
     .often(Fault::Amnesia),
@@ -132,7 +132,7 @@ pub const BUGS: &[Bug] = &[
     .often(Fault::Breaks),
     bug(
         "outcome.stale",
-        55,
+        47,
         "who has led before a commit was made, and led anew, says that it was not made",
     )
     .often(Fault::PingPong),
@@ -168,7 +168,7 @@ pub const BUGS: &[Bug] = &[
     ),
     bug(
         "admission.early",
-        7,
+        34,
         "a node that comes anew takes part in elections before it knows what it had voted for",
     )
     .often(Fault::LoseDisk),
@@ -197,13 +197,13 @@ pub const BUGS: &[Bug] = &[
     bug("witness.leads", 4, "a witness that is elected takes the lead").with_a_witness(),
     bug(
         "log.sync",
-        8,
+        4,
         "entries are acknowledged before they are synced, by a witness, too",
     )
     .with_a_witness(),
     bug(
         "lease.length",
-        1,
+        3,
         "a lease is longer than the patience of the others and of a witness",
     )
     .with_a_witness(),

@@ -230,14 +230,8 @@ fn once_more(mut count: Count, context: &Context) -> Result<Count> {
     Ok(count)
 }
 
-/// Prints what failed, the table and the closing line; an error unless everything passed.
+/// Prints the table, what failed and the closing line; an error unless everything passed.
 fn conclude(outcomes: &[Outcome]) -> Result<()> {
-    // Once more: of a long output often the end alone is seen.
-    for outcome in outcomes {
-        for line in &outcome.failures {
-            println!("{}: {line}", outcome.suite);
-        }
-    }
     println!(
         "\n{:<20}{:>8}{:>8}{:>9}{:>10}",
         "suite", "passed", "failed", "skipped", "seconds"
@@ -259,6 +253,12 @@ fn conclude(outcomes: &[Outcome]) -> Result<()> {
     for outcome in outcomes {
         if let Some(note) = &outcome.note {
             println!("{}: {note}", outcome.suite);
+        }
+    }
+    // Once more, and below the table: of a long output often the last lines alone are seen.
+    for outcome in outcomes {
+        for line in &outcome.failures {
+            println!("{}: {line}", outcome.suite);
         }
     }
     println!(
