@@ -28,6 +28,7 @@ use catalog::{Catalog, IndexDef, IndexKind, IndexPart, TableDef};
 use sha2::{Digest, Sha256};
 use sql::engine::Engine;
 use sql::table::Table;
+use store::KeyRange;
 use types::{IndexId, KeyLayout, ValueRef};
 
 use crate::failure::{Failure, Outcome};
@@ -165,10 +166,10 @@ impl Part {
 }
 
 /// The columns of the index that has a sorted set in its order: id, score, member.
-pub const BY_SCORE: &[usize] = &[0, 3, 1];
+const BY_SCORE: &[usize] = &[0, 3, 1];
 
 /// The index over some columns, in their order.
-pub fn index_over(def: &TableDef, columns: &[usize]) -> Option<IndexId> {
+fn index_over(def: &TableDef, columns: &[usize]) -> Option<IndexId> {
     let is_it = |index: &&IndexDef| {
         let is_plain = |part: &IndexPart| !part.descending && part.prefix.is_none() && part.elements.is_none();
         index.kind != IndexKind::FullText
@@ -250,6 +251,8 @@ pub struct Db {
     /// Of the catalog that they were looked up in.
     pub version: u64,
     tables: [Arc<Table>; Part::ALL.len()],
+    /// The index that has sorted sets in their order.
+    pub by_score: IndexId,
 }
 
 impl Db {
@@ -264,11 +267,15 @@ impl Db {
                 None => return Ok(None),
             }
         }
-        let tables = tables.try_into();
-        Ok(tables.ok().map(|tables| Db {
+        let by_score = index_over(&tables[Part::SortedSet as usize].def, BY_SCORE);
+        let (Ok(tables), Some(by_score)) = (tables.try_into(), by_score) else {
+            return Ok(None);
+        };
+        Ok(Some(Db {
             number,
             version,
             tables,
+            by_score,
         }))
     }
 
@@ -305,11 +312,22 @@ impl Db {
 
     /// Has the processor load the rows of the first of some keys, before they are looked at one by one.
     pub fn fetch_ahead<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
-        let encoded: Vec<Vec<u8>> = keys.into_iter().take(KEYS_AHEAD).map(|key| self.row_key(key)).collect();
-        if encoded.len() > 1 {
-            let encoded: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).collect();
-            self.table(Part::Keys).rows.fetch_ahead(&encoded);
-        }
+        let mut keys = keys.into_iter().take(KEYS_AHEAD);
+        // A single one is looked at at once.
+        let (Some(first), Some(second)) = (keys.next(), keys.next()) else {
+            return;
+        };
+        let encoded = [first, second].into_iter().chain(keys).map(|key| self.row_key(key));
+        let encoded: Vec<Vec<u8>> = encoded.collect();
+        let encoded: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).collect();
+        self.table(Part::Keys).rows.fetch_ahead(&encoded);
+    }
+
+    /// The elements of an id, in an index.
+    pub fn range_of(&self, part: Part, index: IndexId, id: u64) -> KeyRange {
+        let mut prefix = Vec::with_capacity(9);
+        layout_of(self.table(part), index).encode_refs([ValueRef::UInt(id)], &mut prefix);
+        KeyRange::of_prefix(prefix)
     }
 
     pub fn table(&self, part: Part) -> &Arc<Table> {

@@ -546,9 +546,7 @@ impl<'w> Work<'w> {
         direction: Direction,
         visit: impl FnMut(&RowLayout, &[u8], &[u8]) -> Outcome<ControlFlow<()>>,
     ) -> Outcome {
-        let mut prefix = Vec::with_capacity(9);
-        crate::tables::layout_of(db.table(part), index).encode_refs([ValueRef::UInt(id)], &mut prefix);
-        self.scan_range(db, part, index, KeyRange::of_prefix(prefix), direction, visit)
+        self.scan_range(db, part, index, db.range_of(part, index, id), direction, visit)
     }
 
     /// Walks the elements of an id, for those that write others meanwhile: some rows at a time, of about [`PORTION_BYTES`].
@@ -559,10 +557,8 @@ impl<'w> Work<'w> {
         id: u64,
         mut visit: impl FnMut(&mut Work<'w>, Vec<Vec<u8>>) -> Outcome,
     ) -> Outcome {
-        let mut prefix = Vec::with_capacity(9);
         let (index, forward) = (IndexId::PRIMARY, Direction::Forward);
-        crate::tables::layout_of(db.table(part), index).encode_refs([ValueRef::UInt(id)], &mut prefix);
-        let mut range = KeyRange::of_prefix(prefix);
+        let mut range = db.range_of(part, index, id);
         loop {
             let (mut rows, mut bytes, mut last) = (Vec::new(), 0, None);
             self.scan_range(db, part, index, range.clone(), forward, |_, row, primary_key| {

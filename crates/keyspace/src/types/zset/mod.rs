@@ -11,14 +11,14 @@ use std::ops::{Bound, ControlFlow};
 use redis_wire::Protocol;
 use redis_wire::number::{parse_f64, parse_i64, parse_wide};
 use store::{Direction, KeyRange};
-use types::{IndexId, RowLayout, ValueRef};
+use types::{RowLayout, ValueRef};
 
 use crate::call::{Call, is_word};
 use crate::chance::{choose, count_of};
 use crate::collection::Collection;
 use crate::failure::{Failure, Outcome, not_float, syntax, wrong_number_of_arguments};
 use crate::head::Kind;
-use crate::tables::{BY_SCORE, Db, Member, Part, index_over, layout_of};
+use crate::tables::{Db, Member, Part, layout_of};
 use crate::types::generic::remove_members;
 use crate::types::set::member_in;
 use crate::work::{Class, Work};
@@ -54,11 +54,6 @@ pub fn put(work: &mut Work<'_>, db: &Db, set: &mut Collection, member: &[u8], sc
     Ok(())
 }
 
-/// The index by score.
-fn by_score(db: &Db) -> IndexId {
-    index_over(&db.table(Part::SortedSet).def, BY_SCORE).expect("looked for when the table was")
-}
-
 /// Walks members by score, then by member.
 fn each(
     work: &Work<'_>,
@@ -67,7 +62,7 @@ fn each(
     direction: Direction,
     mut visit: impl FnMut(&[u8], f64) -> Outcome<ControlFlow<()>>,
 ) -> Outcome {
-    work.scan_range(db, Part::SortedSet, by_score(db), range, direction, |layout, row, _| {
+    work.scan_range(db, Part::SortedSet, db.by_score, range, direction, |layout, row, _| {
         visit(member_in(layout, row), score_in(layout, row))
     })
 }
@@ -75,7 +70,7 @@ fn each(
 /// All keys of a set in the index by score.
 fn whole(db: &Db, id: u64) -> KeyRange {
     let mut prefix = Vec::new();
-    layout_of(db.table(Part::SortedSet), by_score(db)).encode_refs([ValueRef::UInt(id)], &mut prefix);
+    layout_of(db.table(Part::SortedSet), db.by_score).encode_refs([ValueRef::UInt(id)], &mut prefix);
     KeyRange::of_prefix(prefix)
 }
 
@@ -88,7 +83,7 @@ pub fn each_scored(
     below: f64,
     visit: impl FnMut(&[u8], f64) -> Outcome<ControlFlow<()>>,
 ) -> Outcome {
-    let layout = layout_of(db.table(Part::SortedSet), by_score(db));
+    let layout = layout_of(db.table(Part::SortedSet), db.by_score);
     let key = |score: f64| {
         let mut key = Vec::new();
         layout.encode_refs([ValueRef::UInt(id), ValueRef::Double(score)], &mut key);
@@ -175,7 +170,7 @@ impl Call<'_, '_> {
     }
 
     fn score_range(&self, id: u64, min: ScoreLimit, max: ScoreLimit) -> KeyRange {
-        let layout = layout_of(self.db.table(Part::SortedSet), by_score(&self.db));
+        let layout = layout_of(self.db.table(Part::SortedSet), self.db.by_score);
         let key = |limit: ScoreLimit| {
             let value = if limit.value == 0.0 { 0.0 } else { limit.value };
             let mut key = Vec::new();
