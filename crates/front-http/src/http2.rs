@@ -27,7 +27,7 @@ use h2::server::{Builder, Connection, SendResponse};
 use h2::{Reason, RecvStream, SendStream};
 use http::{Method, Request, Response};
 use http_wire::answer::Next;
-use http_wire::{AnswerHead, BodyReader, Framing, Scan};
+use http_wire::{AnswerHead, BodyReader, Framing, Scan, response};
 use sql_api::host::Interrupt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf, WriteHalf};
 use tokio::sync::Semaphore;
@@ -74,8 +74,6 @@ struct Exchanges {
     resting: RefCell<Vec<Lane>>,
     places: Semaphore,
     open: Cell<usize>,
-    /// A session has been opened by a lane.
-    has_session: Cell<bool>,
     /// Wakes who looks after the lanes that rest.
     waker: RefCell<Option<Waker>>,
 }
@@ -134,7 +132,6 @@ pub async fn serve(socket: Rc<Socket>, first: Input, shared: Arc<Shared>, handle
         resting: RefCell::default(),
         places: Semaphore::new(LANES_MAX),
         open: Cell::new(0),
-        has_session: Cell::new(false),
         waker: RefCell::default(),
     });
     let mut is_told = false;
@@ -228,11 +225,8 @@ impl Exchanges {
             return respond.send_reset(Reason::REFUSED_STREAM);
         };
         let (parts, body) = request.into_parts();
-        let head = head_of(&parts, &body);
         let (mut answers, requests) = tokio::io::split(lane.far);
-        let has_body = !body.is_end_stream();
-        let is_chunked = has_body && !parts.headers.contains_key(http::header::CONTENT_LENGTH);
-        let mut sending = std::pin::pin!(send_request(requests, head, body, is_chunked));
+        let mut sending = std::pin::pin!(send_request(requests, &parts, body));
         let mut answering = Box::pin(send_answer(&mut answers, respond, parts.method == Method::HEAD));
         let mut sent = None;
         let answered = loop {
@@ -259,7 +253,7 @@ impl Exchanges {
 
     /// Where a lane has become a session, the connection is listed as well.
     fn note(&self, lane: &Handle) {
-        if !lane.is_visitor() && !self.has_session.replace(true) {
+        if self.handle.is_visitor() && !lane.is_visitor() {
             self.shared.loops.registry().carries(&self.handle, lane);
         }
     }
@@ -299,6 +293,11 @@ impl Lane {
     }
 }
 
+/// Whether the client has not said how long the body is that follows.
+fn comes_in_chunks(parts: &http::request::Parts, body: &RecvStream) -> bool {
+    !body.is_end_stream() && !parts.headers.contains_key(http::header::CONTENT_LENGTH)
+}
+
 /// The head of the request as HTTP/1.1 has it. Neither names nor values can hold what ends a line: `h2` has looked at them.
 fn head_of(parts: &http::request::Parts, body: &RecvStream) -> Vec<u8> {
     let mut head = Vec::with_capacity(512);
@@ -328,7 +327,7 @@ fn head_of(parts: &http::request::Parts, body: &RecvStream) -> Vec<u8> {
             name => line(name, value.as_bytes()),
         }
     }
-    if !body.is_end_stream() && !parts.headers.contains_key(http::header::CONTENT_LENGTH) {
+    if comes_in_chunks(parts, body) {
         line("transfer-encoding", b"chunked");
     }
     head.extend_from_slice(b"\r\n");
@@ -338,25 +337,26 @@ fn head_of(parts: &http::request::Parts, body: &RecvStream) -> Vec<u8> {
 /// Sends a request into a lane. Gives the way back, for the next one.
 async fn send_request(
     mut lane: WriteHalf<Far>,
-    head: Vec<u8>,
+    parts: &http::request::Parts,
     mut body: RecvStream,
-    is_chunked: bool,
 ) -> Result<WriteHalf<Far>, Broken> {
-    lane.write_all(&head).await?;
+    let is_chunked = comes_in_chunks(parts, &body);
+    lane.write_all(&head_of(parts, &body)).await?;
+    let mut framed = Vec::new();
     while let Some(piece) = body.data().await {
         let piece = piece?;
-        if is_chunked && !piece.is_empty() {
-            lane.write_all(format!("{:x}\r\n", piece.len()).as_bytes()).await?;
-        }
-        lane.write_all(&piece).await?;
-        if is_chunked && !piece.is_empty() {
-            lane.write_all(b"\r\n").await?;
+        if is_chunked {
+            framed.clear();
+            response::chunk(&piece, &mut framed);
+            lane.write_all(&framed).await?;
+        } else {
+            lane.write_all(&piece).await?;
         }
         // What has been passed on may be followed by as much.
         body.flow_control().release_capacity(piece.len())?;
     }
     if is_chunked {
-        lane.write_all(http_wire::response::LAST_CHUNK).await?;
+        lane.write_all(response::LAST_CHUNK).await?;
     }
     Ok(lane)
 }

@@ -9,7 +9,7 @@ use sql_api::session::SessionAccount;
 use types::{ErrorKind, SqlError};
 
 use crate::server::Open;
-use crate::visitor::{NOT_DIRECT, credentials, is_direct, is_of_another_site};
+use crate::visitor::{NOT_DIRECT, OF_ANOTHER_SITE, credentials, is_direct, is_of_another_site};
 
 /// The login that a connection has shown.
 #[derive(Default)]
@@ -122,7 +122,7 @@ impl Known {
                 (account, Some(token))
             }
             None if is_of_another_site(headers) => {
-                return Err(forbidden("a page of another site has made the request"));
+                return Err(forbidden(OF_ANOTHER_SITE));
             }
             None => {
                 let shown = credentials(shown)

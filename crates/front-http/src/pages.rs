@@ -10,7 +10,7 @@ use sql_api::session::Encryption;
 
 use crate::metrics::exposition;
 use crate::node::{Admission, BackupAnswer, BackupCall, Health, Node, Order, Purpose};
-use crate::visitor::{Improper, NOT_DIRECT, Visitor};
+use crate::visitor::{Improper, NOT_DIRECT, OF_ANOTHER_SITE, Visitor};
 
 /// One of them, as it is answered.
 pub struct Page {
@@ -107,7 +107,7 @@ async fn admit(asked: &Asked<'_>, node: &dyn Node, purpose: Purpose) -> Result<(
         None => {
             let visitor = Visitor::of(asked.headers, &asked.line).map_err(|improper| match improper {
                 Improper::Host => error(403, NOT_DIRECT),
-                Improper::Site => error(403, "a page of another site has made the request"),
+                Improper::Site => error(403, OF_ANOTHER_SITE),
                 Improper::Authorization => error(400, "the Authorization header is neither Basic nor Bearer"),
             })?;
             node.admit(visitor, purpose).await

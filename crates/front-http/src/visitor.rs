@@ -63,6 +63,9 @@ pub enum Improper {
 /// Why who has not logged in gets nothing.
 pub const NOT_DIRECT: &str = "without a login, the Host of a request is localhost or an address, and it comes by way of no page of another site and no proxy";
 
+/// Why a login that a browser has sent along is not looked at.
+pub const OF_ANOTHER_SITE: &str = "a page of another site has made the request";
+
 impl Visitor {
     /// The visitor of a request.
     pub fn of(headers: Headers<'_>, line: &Line<'_>) -> Result<Visitor, Improper> {

@@ -158,13 +158,8 @@ impl Loops {
             .iter()
             .min_by_key(|one| one.tasks.load(Relaxed))
             .expect("there is at least one loop");
-        on.tasks.fetch_add(1, Relaxed);
         let id = handle.id;
-        let load = Load {
-            handle,
-            registry: self.registry.clone(),
-            tasks: on.tasks.clone(),
-        };
+        let load = self.load(on, handle);
         // A loop that is going down drops it.
         let _ = on.arrivals.send(Box::new(move |report_turns| {
             let task = make(load);
@@ -181,12 +176,17 @@ impl Loops {
         F: Future<Output = ()> + 'static,
     {
         let on = &self.all[number().expect("a task of a loop calls this")];
+        tokio::task::spawn_local(make(self.load(on, handle)));
+    }
+
+    /// One task more on a loop.
+    fn load(&self, on: &EventLoop, handle: Arc<Handle>) -> Load {
         on.tasks.fetch_add(1, Relaxed);
-        tokio::task::spawn_local(make(Load {
+        Load {
             handle,
             registry: self.registry.clone(),
             tasks: on.tasks.clone(),
-        }));
+        }
     }
 
     pub fn registry(&self) -> &Arc<Registry> {

@@ -33,7 +33,7 @@ impl AsyncRead for RawStream {
             return Poll::Ready(Ok(()));
         }
         let before = buf.filled().len();
-        ready!(this.socket.poll_read_raw(cx, buf))?;
+        ready!(Pin::new(&mut *this.socket.stream_mut()).poll_read(cx, buf))?;
         this.socket.handle().count_received(buf.filled().len() - before);
         Poll::Ready(Ok(()))
     }
@@ -41,16 +41,16 @@ impl AsyncRead for RawStream {
 
 impl AsyncWrite for RawStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let sent = ready!(self.socket.poll_write_raw(cx, buf))?;
+        let sent = ready!(Pin::new(&mut *self.socket.stream_mut()).poll_write(cx, buf))?;
         self.socket.handle().count_sent(sent);
         Poll::Ready(Ok(sent))
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.socket.poll_flush_raw(cx)
+        Pin::new(&mut *self.socket.stream_mut()).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.socket.poll_shutdown_raw(cx)
+        Pin::new(&mut *self.socket.stream_mut()).poll_shutdown(cx)
     }
 }

@@ -1,6 +1,6 @@
 //! A client's socket with its deadline. What the bytes mean is the front's to know.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
@@ -13,7 +13,7 @@ use governor::unread::{Cut, Unread};
 use sql_api::host::Interrupt;
 use sql_api::login::Certificate;
 use sql_api::session::Encryption;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncReadExt, AsyncWrite};
 
 use crate::certificate;
 use crate::clock::CoarseInstant;
@@ -394,20 +394,9 @@ impl Socket {
         &self.handle
     }
 
-    pub(crate) fn poll_read_raw(&self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream.borrow_mut()).poll_read(context, buffer)
-    }
-
-    pub(crate) fn poll_write_raw(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.stream.borrow_mut()).poll_write(context, bytes)
-    }
-
-    pub(crate) fn poll_flush_raw(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream.borrow_mut()).poll_flush(context)
-    }
-
-    pub(crate) fn poll_shutdown_raw(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream.borrow_mut()).poll_shutdown(context)
+    /// The bytes below, for who drives them himself.
+    pub(crate) fn stream_mut(&self) -> RefMut<'_, Stream> {
+        self.stream.borrow_mut()
     }
 
     /// Bytes that are sent before others have their turn.

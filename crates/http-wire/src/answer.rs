@@ -149,19 +149,13 @@ impl BodyReader {
         }
         Ok(match self.state {
             State::UntilClose => Next::Body(bytes.len()),
-            State::Bytes(left) => {
+            State::Bytes(left) | State::ChunkBytes(left) => {
                 let len = left.min(bytes.len());
-                self.state = match left - len {
-                    0 => State::Done,
-                    left => State::Bytes(left),
-                };
-                Next::Body(len)
-            }
-            State::ChunkBytes(left) => {
-                let len = left.min(bytes.len());
-                self.state = match left - len {
-                    0 => State::ChunkEnd,
-                    left => State::ChunkBytes(left),
+                self.state = match (self.state, left - len) {
+                    (State::Bytes(_), 0) => State::Done,
+                    (State::Bytes(_), left) => State::Bytes(left),
+                    (_, 0) => State::ChunkEnd,
+                    (_, left) => State::ChunkBytes(left),
                 };
                 Next::Body(len)
             }

@@ -78,7 +78,7 @@ impl Client {
         let is_key = |name: &str| keys.iter().any(|(key, _)| catalog::same_name(key, name));
         for ((name, ty), value) in keys.iter().zip(&target.key) {
             for (_, given) in row.iter().filter(|(given, _)| catalog::same_name(given, name)) {
-                let given = key::compared(key::value_of_json(given, ty)?, ty)?;
+                let given = key::compared_json(given, ty)?;
                 if given.as_ref().text() != value.as_ref().text() {
                     return Err(Problem::bad_request(format!(
                         "{name} is another value than in the path"

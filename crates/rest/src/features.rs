@@ -279,7 +279,7 @@ fn read_by_statement(
     let def = client.session(host)?.definition_of(database, table)?;
     let columns = key::columns_of(&def)?;
     let values = source.key_names.iter().zip(&columns);
-    let values = values.map(|(name, (_, ty))| key::compared(key::value_of_json(key_part(entity, name)?, ty)?, ty));
+    let values = values.map(|(name, (_, ty))| key::compared_json(key_part(entity, name)?, ty));
     let values = values.collect::<Result<Vec<_>, _>>()?;
     let text = format!(
         "SELECT {} FROM {}.{} WHERE {}",

@@ -52,16 +52,27 @@ pub fn value_of_json(given: &RawValue, ty: &SqlType) -> Result<Value, Problem> {
     }
 }
 
-/// A value as a statement compares it with a column. A text is not what a FLOAT or a BIT of it is.
-pub fn compared(value: Value, ty: &SqlType) -> Result<Value, Problem> {
+/// As [`value_of_text`], for a statement that compares it with the column.
+pub fn compared_text(text: &str, ty: &SqlType) -> Result<Value, Problem> {
+    compared(value_of_text(text, ty)?, ty)
+}
+
+/// As [`value_of_json`], for a statement that compares it with the column.
+pub fn compared_json(given: &RawValue, ty: &SqlType) -> Result<Value, Problem> {
+    compared(value_of_json(given, ty)?, ty)
+}
+
+/// A text is not what a FLOAT or a BIT of it is.
+fn compared(value: Value, ty: &SqlType) -> Result<Value, Problem> {
     match ty.kind {
         TypeKind::Float | TypeKind::Bit => stored(value, ty),
         _ => Ok(value),
     }
 }
 
-/// As [`compared`], before and behind a column's values: an ENUM or a SET is sorted by its number.
-pub fn ordered(value: Value, ty: &SqlType) -> Result<Value, Problem> {
+/// As [`compared_text`], before and behind a column's values: an ENUM or a SET is sorted by its number.
+pub fn ordered_text(text: &str, ty: &SqlType) -> Result<Value, Problem> {
+    let value = value_of_text(text, ty)?;
     match ty.kind {
         TypeKind::Enum | TypeKind::Set => stored(value, ty),
         _ => compared(value, ty),
@@ -129,8 +140,7 @@ pub fn of_texts(def: &TableDef, texts: &[Cow<'_, str>]) -> Result<Vec<Value>, Pr
     let columns = columns_of(def)?;
     check_count(columns.len(), texts.len())?;
     let each = columns.iter().zip(texts);
-    each.map(|((_, ty), text)| compared(value_of_text(text, ty)?, ty))
-        .collect()
+    each.map(|((_, ty), text)| compared_text(text, ty)).collect()
 }
 
 /// A key in JSON: one value, a list of values, or an object by names.
@@ -153,8 +163,7 @@ pub fn of_json(def: &TableDef, given: &RawValue) -> Result<Vec<Value>, Problem> 
     };
     check_count(columns.len(), values.len())?;
     let each = columns.iter().zip(values);
-    each.map(|((_, ty), value)| compared(value_of_json(value, ty)?, ty))
-        .collect()
+    each.map(|((_, ty), value)| compared_json(value, ty)).collect()
 }
 
 fn check_count(columns: usize, given: usize) -> Result<(), Problem> {

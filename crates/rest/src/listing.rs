@@ -208,8 +208,7 @@ impl Where {
                 self.values.push(Value::str(&format!("{escaped}%")));
             } else {
                 self.conditions.push(format!("{} = ?", quoted(part.name)));
-                self.values
-                    .push(key::compared(key::value_of_text(text, part.ty)?, part.ty)?);
+                self.values.push(key::compared_text(text, part.ty)?);
             }
         }
         Ok(())
@@ -221,7 +220,7 @@ impl Where {
         let values = parts
             .iter()
             .zip(&texts)
-            .map(|(part, text)| key::ordered(key::value_of_text(text, part.ty)?, part.ty));
+            .map(|(part, text)| key::ordered_text(text, part.ty));
         let values = values.collect::<Result<Vec<_>, _>>()?;
         self.beyond(&parts[..values.len()], &values, |_| sign, or_equal);
         Ok(())
