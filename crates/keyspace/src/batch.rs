@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Two such transactions are under way at most; what comes meanwhile is the next one. If one has to begin anew, everybody runs his
-//! commands alone.
+//! commands alone. Not if its commit may be there, or may come yet: then everybody is told what is known.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -21,29 +21,65 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
+use env::failpoints;
 use redis_wire::{Protocol, Reply};
 use sql_api::host::Host;
 use transaction::Durability;
 
 use crate::call::Call;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::keyspace::Keyspace;
 use crate::session::{Run, commit, run_call};
 use crate::work::Work;
 
 /// Transactions under way on a core.
 const UNDER_WAY_MAX: usize = 2;
+/// To clients whose leader has died in the commit.
+const LEFT_ALONE: &str = "ERR it is not known whether the transaction committed: who has led it is gone";
 /// Commands of one transaction.
 const COMMANDS_MAX: usize = 4096;
 
 thread_local! {
-    static WAITING: RefCell<VecDeque<Rc<Submission>>> = const { RefCell::new(VecDeque::new()) };
-    static UNDER_WAY: Cell<usize> = const { Cell::new(0) };
+    /// Of each keyspace, by its place: a process has one, a simulation has one for each life of a node.
+    static LINES: RefCell<Vec<Rc<Line>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Who writes on this core.
+#[derive(Default)]
+struct Line {
+    waiting: RefCell<VecDeque<Rc<Submission>>>,
+    under_way: Cell<usize>,
+}
+
+impl Line {
+    fn of(keyspace: &Keyspace) -> Rc<Line> {
+        let place = keyspace.place();
+        LINES.with_borrow_mut(|lines| {
+            if lines.len() <= place {
+                lines.resize_with(place + 1, Rc::default);
+            }
+            lines[place].clone()
+        })
+    }
+
+    /// Lets whoever has waited longest lead.
+    fn call_next(&self) {
+        if self.under_way.get() >= UNDER_WAY_MAX {
+            return;
+        }
+        let first = self.waiting.borrow().front().cloned();
+        if let Some(first) = first
+            && matches!(*first.state.borrow(), State::Waiting(_))
+        {
+            first.finish(State::Called);
+        }
+    }
 }
 
 /// Commands of one client: copies, as he waits on a stack of his own.
 pub struct Submission {
     keyspace: Arc<Keyspace>,
+    line: Rc<Line>,
     db: u32,
     protocol: Protocol,
     durability: Durability,
@@ -66,6 +102,8 @@ enum State {
     /// Its client leads.
     Called,
     Done(Vec<u8>),
+    /// The commit has failed, and nobody tries again: the error of each command.
+    Refused(Rc<[u8]>),
     /// To be run alone.
     Failed,
 }
@@ -73,6 +111,7 @@ enum State {
 impl Submission {
     pub fn new(keyspace: Arc<Keyspace>, db: u32, protocol: Protocol, durability: Durability) -> Submission {
         Submission {
+            line: Line::of(&keyspace),
             keyspace,
             db,
             protocol,
@@ -116,7 +155,7 @@ impl Submission {
     }
 
     fn is_like(&self, other: &Submission) -> bool {
-        self.db == other.db && self.durability == other.durability && Arc::ptr_eq(&self.keyspace, &other.keyspace)
+        self.db == other.db && self.durability == other.durability
     }
 
     fn finish(&self, state: State) {
@@ -129,20 +168,25 @@ impl Submission {
 /// Runs the commands with those of others; appends their answers. False: they have to be run alone.
 pub fn run(submission: Submission, host: &dyn Host, reply: &mut Reply) -> bool {
     let submission = Rc::new(submission);
+    let line = &submission.line;
     submission.is_in_line.set(true);
-    WAITING.with_borrow_mut(|waiting| waiting.push_back(submission.clone()));
+    line.waiting.borrow_mut().push_back(submission.clone());
     let mine = InLine(&submission);
-    if UNDER_WAY.get() < UNDER_WAY_MAX && WAITING.with_borrow(|waiting| waiting.len() == 1) {
+    if line.under_way.get() < UNDER_WAY_MAX && line.waiting.borrow().len() == 1 {
         *submission.state.borrow_mut() = State::Called;
     }
     host.wait(pin!(called_or_done(&submission)));
     if matches!(*submission.state.borrow(), State::Called) {
-        lead(host);
+        lead(line, host);
     }
     drop(mine);
     match submission.state.replace(State::Failed) {
         State::Done(answers) => {
             reply.bytes.extend_from_slice(&answers);
+            true
+        }
+        State::Refused(error) => {
+            submission.commands.iter().for_each(|_| reply.error_bytes(&error));
             true
         }
         State::Waiting(_) | State::Called | State::Failed => false,
@@ -157,23 +201,11 @@ impl Drop for InLine<'_> {
         if !self.0.is_in_line.get() {
             return;
         }
-        WAITING.with_borrow_mut(|waiting| waiting.retain(|other| !Rc::ptr_eq(other, self.0)));
+        let line = &self.0.line;
+        line.waiting.borrow_mut().retain(|other| !Rc::ptr_eq(other, self.0));
         if matches!(*self.0.state.borrow(), State::Called) {
-            call_next();
+            line.call_next();
         }
-    }
-}
-
-/// Lets whoever has waited longest lead.
-fn call_next() {
-    if UNDER_WAY.get() >= UNDER_WAY_MAX {
-        return;
-    }
-    let first = WAITING.with_borrow(|waiting| waiting.front().cloned());
-    if let Some(first) = first
-        && matches!(*first.state.borrow(), State::Waiting(_))
-    {
-        first.finish(State::Called);
     }
 }
 
@@ -190,32 +222,48 @@ async fn called_or_done(submission: &Submission) {
             *waker = Some(context.waker().clone());
             Poll::Pending
         }
-        State::Called | State::Done(_) | State::Failed => Poll::Ready(()),
+        State::Called | State::Done(_) | State::Refused(_) | State::Failed => Poll::Ready(()),
     })
     .await;
 }
 
 /// A transaction under way, and those who wait for it. Whatever ends it, they hear of it.
 struct UnderWay {
+    line: Rc<Line>,
     led: Vec<Rc<Submission>>,
+    /// Its commit may be there, or come yet, whatever becomes of who leads.
+    is_proposed: Cell<bool>,
+}
+
+impl UnderWay {
+    fn finish(&self, state: impl Fn() -> State) {
+        for submission in &self.led {
+            let is_open = matches!(*submission.state.borrow(), State::Waiting(_) | State::Called);
+            if is_open {
+                submission.finish(state());
+            }
+        }
+    }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        for submission in &self.led {
-            let is_open = matches!(*submission.state.borrow(), State::Waiting(_) | State::Called);
-            if is_open {
-                submission.finish(State::Failed);
+        match self.is_proposed.get() {
+            true => {
+                let error: Rc<[u8]> = Rc::from(LEFT_ALONE.as_bytes());
+                self.finish(|| State::Refused(error.clone()));
             }
+            false => self.finish(|| State::Failed),
         }
-        UNDER_WAY.set(UNDER_WAY.get() - 1);
-        call_next();
+        self.line.under_way.update(|count| count - 1);
+        self.line.call_next();
     }
 }
 
-fn lead(host: &dyn Host) {
-    let led = WAITING.with_borrow_mut(|waiting| {
-        let mut led: Vec<Rc<Submission>> = Vec::new();
+fn lead(line: &Rc<Line>, host: &dyn Host) {
+    let mut led: Vec<Rc<Submission>> = Vec::new();
+    {
+        let waiting = &mut *line.waiting.borrow_mut();
         let mut commands = 0;
         while let Some(next) = waiting.front() {
             let fits = led.first().is_none_or(|first| first.is_like(next));
@@ -226,23 +274,42 @@ fn lead(host: &dyn Host) {
             next.is_in_line.set(false);
             led.extend(waiting.pop_front());
         }
-        led
-    });
-    UNDER_WAY.set(UNDER_WAY.get() + 1);
-    let under_way = UnderWay { led };
+    }
+    line.under_way.update(|count| count + 1);
+    let line = line.clone();
+    let under_way = UnderWay {
+        line,
+        led,
+        is_proposed: Cell::new(false),
+    };
     // The others of another kind, or too many, are the next ones.
-    call_next();
-    if let Ok(answers) = run_all(&under_way.led, host) {
-        for (submission, answer) in under_way.led.iter().zip(answers) {
-            submission.finish(State::Done(answer));
+    under_way.line.call_next();
+    let Some(first) = under_way.led.first() else {
+        return;
+    };
+    let Ok((work, answers)) = run_all(first, &under_way.led, host) else {
+        return;
+    };
+    under_way.is_proposed.set(true);
+    match commit(work, host) {
+        Ok(events) => {
+            first.keyspace.publish(&events, host);
+            for (submission, answer) in under_way.led.iter().zip(answers) {
+                submission.finish(State::Done(answer));
+            }
+        }
+        // It is not there, and never will be.
+        Err(Failure::Again(_)) => under_way.is_proposed.set(false),
+        Err(_) if failpoints::goes_wrong("keys.again") => under_way.is_proposed.set(false),
+        Err(failure) => {
+            let error: Rc<[u8]> = Rc::from(&*failure.text());
+            under_way.finish(|| State::Refused(error.clone()));
         }
     }
 }
 
-fn run_all(led: &[Rc<Submission>], host: &dyn Host) -> Outcome<Vec<Vec<u8>>> {
-    let Some(first) = led.first() else {
-        return Ok(Vec::new());
-    };
+/// Runs the commands of all in one transaction, for its commit; with the answers to each client.
+fn run_all<'w>(first: &'w Submission, led: &[Rc<Submission>], host: &'w dyn Host) -> Outcome<(Work<'w>, Vec<Vec<u8>>)> {
     let keyspace = &first.keyspace;
     let db = keyspace.db(first.db, host)?;
     let mut work = Work::begin(keyspace, first.durability, host);
@@ -266,7 +333,5 @@ fn run_all(led: &[Rc<Submission>], host: &dyn Host) -> Outcome<Vec<Vec<u8>>> {
         }
         answers.push(reply.bytes);
     }
-    let events = commit(work, host)?;
-    keyspace.publish(&events, host);
-    Ok(answers)
+    Ok((work, answers))
 }

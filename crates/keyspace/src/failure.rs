@@ -78,6 +78,23 @@ impl Failure {
         matches!(self, Failure::Reply(text) if text.starts_with("WRONGTYPE"))
     }
 
+    /// It is none of the command's own: the transaction that it ran in has to begin anew, was interrupted, or has lost the leader. What ran in it
+    /// before is not done without the rest.
+    pub fn ends_transaction(&self) -> bool {
+        match self {
+            Failure::Again(_) => true,
+            Failure::Sql(error) => matches!(
+                error.kind(),
+                ErrorKind::QueryInterrupted
+                    | ErrorKind::QueryTimeout
+                    | ErrorKind::ServerShutdown
+                    | ErrorKind::LockWaitTimeout
+                    | ErrorKind::UnknownCom
+            ),
+            Failure::Reply(_) | Failure::Naming(_) | Failure::Blocks(_) => false,
+        }
+    }
+
     /// The account may not do that with keys.
     pub fn is_denied(&self) -> bool {
         matches!(self, Failure::Reply(text) if text.starts_with("NOPERM"))

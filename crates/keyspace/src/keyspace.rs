@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::RwLock;
@@ -36,9 +36,13 @@ const TOLD_WITHIN: Duration = Duration::from_secs(1);
 /// What clients have read is noted in this part of the memory at most.
 const TRACKING_SHARE: u64 = 32;
 
+/// How many there have been in this process.
+static PLACES: AtomicUsize = AtomicUsize::new(0);
+
 /// The keys of a node.
 pub struct Keyspace {
     engine: Arc<Engine>,
+    place: usize,
     dbs: RwLock<Vec<Option<Arc<Db>>>>,
     next_id: AtomicU64,
     pub hub: Hub,
@@ -70,6 +74,7 @@ impl Keyspace {
         engine.set_row_follower(tracking.clone());
         Arc::new(Keyspace {
             engine,
+            place: PLACES.fetch_add(1, Ordering::Relaxed),
             dbs: RwLock::new(vec![None; DATABASES as usize]),
             next_id: AtomicU64::new(first_id),
             hub: Hub::default(),
@@ -88,6 +93,11 @@ impl Keyspace {
 
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// Among those of this process.
+    pub(crate) fn place(&self) -> usize {
+        self.place
     }
 
     /// Milliseconds since 1970.

@@ -611,8 +611,8 @@ impl Session {
         for (at, arg) in &wanted.fixed {
             fixed[*at] = arg;
         }
-        let deadline = wanted.timeout.map(|timeout| Instant::now() + timeout);
         let keyspace = self.keyspace.clone();
+        let deadline = wanted.timeout.map(|timeout| self.passed() + timeout);
         let place = keyspace.hub.wait_for(self.db, wanted.keys.clone(), wanted.turn.clone());
         self.client.set_waiting(Some(place.waiter().clone()));
         let waited = self.wait_in(&place, deadline, host, &mut |session| {
@@ -660,7 +660,7 @@ impl Session {
     fn wait_in(
         &mut self,
         place: &Place<'_>,
-        deadline: Option<Instant>,
+        deadline: Option<Duration>,
         host: &dyn Host,
         try_again: &mut dyn FnMut(&mut Session) -> Outcome<bool>,
     ) -> Outcome<bool> {
@@ -668,6 +668,7 @@ impl Session {
             0 | 1 => BETWEEN_LOOKS_ALONE,
             _ => BETWEEN_LOOKS,
         };
+        let mut is_over = false;
         loop {
             let has_found = place.is_first() && try_again(self)?;
             place.waiter().has_looked();
@@ -679,18 +680,26 @@ impl Session {
                 Some(Unblock::WithError) => {
                     return Err(Failure::reply("UNBLOCKED client unblocked via CLIENT UNBLOCK"));
                 }
-                None => deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
+                None => deadline.map(|deadline| deadline.saturating_sub(self.passed())),
             };
-            if left == Some(Duration::ZERO) {
+            if is_over || left == Some(Duration::ZERO) {
                 return Ok(false);
             }
             // Whoever is behind is called by the one before.
             let look_again = place.is_first().then_some(between_looks);
             let wait = left.into_iter().chain(look_again).min();
-            if let WaitEnd::Interrupted(interrupt) = host.wait_interruptible(pin!(place.called()), wait) {
-                return Err(governor::Stop::Interrupt(interrupt).into());
+            match host.wait_interruptible(pin!(place.called()), wait) {
+                WaitEnd::Interrupted(interrupt) => return Err(governor::Stop::Interrupt(interrupt).into()),
+                // By the host's clock, which may be finer.
+                WaitEnd::TimedOut => is_over = wait == left,
+                WaitEnd::Done => {}
             }
         }
+    }
+
+    /// Time since some moment, by which waits are measured.
+    fn passed(&self) -> Duration {
+        self.keyspace.engine().env().clock.monotonic()
     }
 }
 
@@ -714,7 +723,7 @@ pub(crate) fn run_call(call: &mut Call<'_, '_>, run: Run) -> Outcome {
             call.work.release(savepoint);
             Ok(())
         }
-        Err(failure @ Failure::Again(_)) => Err(failure),
+        Err(failure) if failure.ends_transaction() => Err(failure),
         Err(failure) => {
             call.work.roll_back_to(savepoint);
             call.reply.bytes.truncate(begin);

@@ -115,3 +115,41 @@ fn what_is_ended_has_done_nothing_or_all() {
         }
     }
 }
+
+#[test]
+fn a_transaction_that_is_ended_has_done_nothing_or_all() {
+    let database = Database::open();
+    let mut client = database.client();
+    let queue = |client: &mut Client| {
+        fill(client);
+        let before = state(client);
+        for line in [
+            "MULTI",
+            "RPUSH list 9",
+            "BITOP NOT target long",
+            "SADD set z",
+            "EVAL \"redis.call('SET','long','1') redis.pcall('LPOP','list')\" 0",
+            "SMEMBERS set",
+            "APPEND short y",
+        ] {
+            assert!(!client.run(line).starts_with('-'), "{line}");
+        }
+        before
+    };
+    queue(&mut client);
+    let whole = probe::count(|| client.run("EXEC"));
+    let after = state(&mut client);
+    let mut ended = 0;
+    for tick in 1..=whole.ticks {
+        let before = queue(&mut client);
+        let told = probe::kill_at(tick, || client.run("EXEC")).result;
+        let expected = match told == whole.result {
+            true => &after,
+            false => &before,
+        };
+        assert!(told == whole.result || told.starts_with("-ERR"), "{told}");
+        assert!(&state(&mut client) == expected, "ended at tick {tick}: {told}");
+        ended += usize::from(told != whole.result);
+    }
+    assert!(ended > 0, "it is never ended");
+}

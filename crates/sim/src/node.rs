@@ -119,6 +119,8 @@ pub struct Settings {
     pub founders: u32,
     /// One of them, if it has no rows.
     pub witness: Option<u32>,
+    /// The feature level to which the cluster is raised when it has a leader.
+    pub level: Level,
     pub checkpoint_bytes: u64,
     pub checkpoint_bytes_per_second: u64,
     pub timing: Timing,

@@ -194,6 +194,13 @@ pub const BUGS: &[Bug] = &[
     bug("unique", 1, "a unique key is not looked at").by_sql(),
     bug("savepoint", 1, "what was done since a savepoint is not taken back").by_sql(),
     bug("skip_locked", 1, "SKIP LOCKED does not skip what is locked").by_sql(),
+    bug(
+        "keys.again",
+        1,
+        "commands of which it is not known whether they are committed are run again",
+    )
+    .by_sql()
+    .often(Fault::LateLogs),
     bug("witness.leads", 4, "a witness that is elected takes the lead").with_a_witness(),
     bug(
         "log.sync",

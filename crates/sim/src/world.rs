@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use env::{Feature, SeededRandom, SimDisk};
+use env::{Feature, Level, Levels, SeededRandom, SimDisk};
 use parking_lot::Mutex;
 use shard::{Admission, Admitted, EntryId, Role, Shard, Timing, Transaction};
 use store::LockTarget;
@@ -116,6 +116,12 @@ impl World {
         let settings = Settings {
             founders: if random.below(3) == 0 { 1 } else { count },
             witness: plan.has_witness.then_some(count),
+            level: match (plan.speaks_sql && plan.seed % 4 != 3, plan.has_witness) {
+                (true, _) => Levels::spoken().highest,
+                // It comes in at levels that have a place for it alone.
+                (false, true) => Feature::Witness.level(),
+                (false, false) => Level::FIRST,
+            },
             checkpoint_bytes: [4 << 10, 32 << 10, 1 << 20][random.below(3) as usize],
             checkpoint_bytes_per_second: [0, 300_000][random.below(2) as usize],
             timing: Timing {
@@ -301,9 +307,8 @@ impl World {
     fn keep_up(&mut self) {
         let Some(leader) = self.leader() else { return };
         let Some(shard) = self.shard(leader) else { return };
-        // A witness comes in at levels that have a place for it alone.
-        let level = Feature::Witness.level();
-        if self.settings.witness.is_some() && shard.level() < level {
+        let level = self.settings.level;
+        if shard.level() < level {
             self.ask(leader, move |shard| async move { drop(shard.raise(level).await) });
         }
         let replicas = shard.replicas();

@@ -115,7 +115,7 @@ fn run_script(call: &mut SessionCall, work: &mut Work<'_>, may: May, script: &Ar
         work,
         host: call.host,
         protocol: Protocol::Resp2,
-        again: None,
+        ends: None,
     };
     run(machine, 0, &script.sha, &mut runner, call.reply)
 }

@@ -65,7 +65,7 @@ fn call_function(call: &mut SessionCall, work: &mut Work<'_>, may: May) -> Outco
         work,
         host: call.host,
         protocol: Protocol::Resp2,
-        again: None,
+        ends: None,
     };
     run(machine, 2, name, &mut runner, call.reply)
 }

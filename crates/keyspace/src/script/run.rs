@@ -28,8 +28,8 @@ pub struct Runner<'r, 'w> {
     /// The form of replies that the script has chosen.
     pub protocol: Protocol,
     pub only_reads: bool,
-    /// Why the script has to end, as its transaction has to begin anew.
-    pub again: Option<Failure>,
+    /// Why the script has to end, as its transaction does.
+    pub ends: Option<Failure>,
 }
 
 /// Bytes that a script may hold.
@@ -48,7 +48,7 @@ pub fn run(mut machine: Machine, args: i32, name: &[u8], runner: &mut Runner<'_,
     (runner.session.db, runner.session.protocol) = (db, protocol);
     if let Some(ended) = machine.lua.ended() {
         let place = place_of(&mut machine.frame(), name);
-        return Err(runner.again.take().unwrap_or_else(|| why(ended, &place)));
+        return Err(runner.ends.take().unwrap_or_else(|| why(ended, &place)));
     }
     let mut frame = machine.frame();
     match ran {
@@ -223,7 +223,7 @@ impl Runner<'_, '_> {
         }
         let mut reply = Reply::new(self.protocol);
         if let Err(failure) = self.run(command, &args, &mut reply) {
-            self.again = Some(failure);
+            self.ends = Some(failure);
             return Err(frame.end());
         }
         push_reply(frame, &reply.bytes)?;
@@ -263,7 +263,7 @@ impl Runner<'_, '_> {
         Ok(meant)
     }
 
-    /// Runs a command in the script's transaction. Fails only where that has to begin anew.
+    /// Runs a command in the script's transaction. Fails only where that ends.
     fn run(&mut self, command: &'static Command, args: &[&[u8]], reply: &mut Reply) -> Outcome {
         let result = match command.handler {
             Handler::Data(run) => self.run_data(command, run, args, reply),
@@ -282,7 +282,7 @@ impl Runner<'_, '_> {
             )),
         };
         match result {
-            Err(failure @ Failure::Again(_)) => Err(failure),
+            Err(failure) if failure.ends_transaction() => Err(failure),
             Err(failure) => {
                 reply.bytes.clear();
                 reply.error_bytes(&failure.text());

@@ -229,7 +229,7 @@ impl SessionCall<'_> {
                     );
                     match done {
                         Ok(()) => work.release(savepoint),
-                        Err(failure @ Failure::Again(_)) => {
+                        Err(failure) if failure.ends_transaction() => {
                             self.session.db = db_before;
                             return Err(failure);
                         }
@@ -252,6 +252,10 @@ impl SessionCall<'_> {
                         host,
                     });
                     if let Err(failure) = done {
+                        if failure.ends_transaction() {
+                            self.session.db = db_before;
+                            return Err(failure);
+                        }
                         self.reply.bytes.truncate(at);
                         self.reply.error_bytes(&failure.text());
                     }

@@ -20,6 +20,7 @@ use types::{TableId, Timestamp};
 
 use super::entered::Entered;
 use super::freshest::Freshest;
+use super::guest_wait::GuestWait;
 use super::home::Home;
 use super::ids::{Leased, RANGE, Sequence, Validity};
 use super::message::{self, Answer, Call, IdKind, Ids, Lock, encode_key};
@@ -344,7 +345,7 @@ impl Remote {
     // --- guests ---
 
     /// To be polled by whoever waits for it.
-    fn entered<T>(&self, future: impl Future<Output = T> + Send + 'static) -> Entered<T> {
+    pub(super) fn entered<T>(&self, future: impl Future<Output = T> + Send + 'static) -> Entered<T> {
         Entered::new(self.runtime.clone(), future)
     }
 
@@ -362,7 +363,7 @@ impl Remote {
     }
 
     /// A task for whatever a session does not wait for.
-    fn tell(self: &Arc<Remote>, call: Call) {
+    pub(super) fn tell(self: &Arc<Remote>, call: Call) {
         let remote = self.clone();
         self.runtime.spawn(async move {
             let _ = remote.ask(call.encode(), CALL).await;
@@ -635,12 +636,7 @@ impl Guest {
                 answer: granted,
             });
         };
-        GuestWait {
-            remote: self.remote.clone(),
-            number: self.number,
-            asking: self.remote.entered(asking),
-            is_over: false,
-        }
+        GuestWait::new(&self.remote, self.number, asking)
     }
 
     /// Takes `count` ids in a row that nobody else gets, if this node has as many; none of those that are known to be given.
@@ -694,12 +690,7 @@ impl Guest {
                 remote.leased.put(validity, table, kind, first..end);
             }
         };
-        GuestWait {
-            remote: self.remote.clone(),
-            number: 0,
-            asking: self.remote.entered(asking),
-            is_over: false,
-        }
+        GuestWait::new(&self.remote, 0, asking)
     }
 
     /// Asks for what was left for later, for an epoch, or whether its locks are good still: as a lock of [`NOBODYS`], for which
@@ -770,39 +761,5 @@ impl Drop for Guest {
         if let Some(number) = self.forget() {
             self.remote.tell(Call::Release { number });
         }
-    }
-}
-
-/// A request on its way to the leader.
-#[must_use]
-pub struct GuestWait {
-    remote: Arc<Remote>,
-    /// Of the guest that waits for a lock.
-    number: u64,
-    asking: Entered<()>,
-    is_over: bool,
-}
-
-impl Future for GuestWait {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let over = Pin::new(&mut self.asking).poll(context);
-        self.is_over = over.is_ready();
-        over
-    }
-}
-
-impl Drop for GuestWait {
-    fn drop(&mut self) {
-        if !self.is_over && self.number != 0 {
-            self.remote.tell(Call::Withdraw { number: self.number });
-        }
-    }
-}
-
-impl std::fmt::Debug for GuestWait {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "GuestWait({})", self.number)
     }
 }

@@ -13,19 +13,21 @@
 //! Every call is answered within a second: who waits for a lock asks again, and keeps its place in the queue. A call whose answer was lost
 //! can be made again, but for a commit: its outcome is asked for, which makes sure that the commit does not arrive later.
 //!
-//! * `message`: calls and answers as bytes; `entered`: with whose timers they are waited for; `home`: the leader's side; `guest`: the other one;
-//!   `ids`: ranges of ids; `waits`: those in a follower's own lock table.
+//! * `message`: calls and answers as bytes; `entered`: with whose timers they are waited for; `home`: the leader's side; `guest`: the other one, and `guest_wait` one
+//!   of its requests; `ids`: ranges of ids; `waits`: those in a follower's own lock table.
 
 mod entered;
 mod freshest;
 mod guest;
+mod guest_wait;
 mod home;
 mod ids;
 pub(crate) mod message;
 mod waits;
 
 pub(crate) use guest::Remote;
-pub use guest::{Freshness, Guest, GuestLock, GuestWait, NOBODYS};
+pub use guest::{Freshness, Guest, GuestLock, NOBODYS};
+pub use guest_wait::GuestWait;
 pub(crate) use home::Home;
 pub use ids::Sequence;
 pub use message::IdKind;

@@ -1,6 +1,6 @@
 //! What a replica has of a cluster that speaks SQL, at each commit: the same rows and the same catalog as the others at that commit; the
 //! catalog in use is that of its rows; and all that it says twice agrees (`sql::verify`): definitions with rows, indexes with rows, unique keys,
-//! children with parents. What tables of the clients promise is looked at, too.
+//! children with parents. What tables of the clients and keys promise is looked at, too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use types::Timestamp;
 use super::jobs::Jobs;
 use super::tiles::Tiles;
 use crate::report::Report;
+use crate::sql::keys::Kept;
 use crate::sql::tables::{ACCOUNTS, BALANCE, Rows, stored};
 use crate::trace;
 
@@ -69,6 +70,7 @@ impl Catalogs {
     }
 
     fn look_at_tables(&self, node: u32, at: u64, store: &Arc<Store>, catalog: &Catalog, report: &Report) {
+        Kept::read(store, catalog).look(node, at, report);
         let read = |name| Rows::read(store, catalog, name);
         for name in ["accounts", "copy"] {
             if let Some(rows) = read(name).filter(|rows| !rows.rows.is_empty()) {

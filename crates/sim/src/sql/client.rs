@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use env::SeededRandom;
+use keyspace::Keyspace;
 use sql::engine::Engine;
 use sql::result::{Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
 use sql::session::{Session, SessionAccount, SessionOptions};
@@ -75,18 +76,22 @@ pub struct Client<'a> {
     session: Session,
     /// `None`: this client sends text.
     prepared: Option<Statements>,
-    host: &'a SimHost<'a>,
+    pub(super) keys: keyspace::Session,
+    pub(super) host: &'a SimHost<'a>,
     pub handle: Arc<Handle>,
     pub bench: Arc<Bench>,
     pub random: SeededRandom,
     pub node: u32,
     pub name: String,
+    /// It ends its connection.
+    pub leaves: bool,
 }
 
 /// Who a client is.
 #[derive(Clone)]
 pub struct Who {
     pub engine: Arc<Engine>,
+    pub keyspace: Arc<Keyspace>,
     pub bench: Arc<Bench>,
     pub node: u32,
     pub name: String,
@@ -109,12 +114,14 @@ impl<'a> Client<'a> {
         let mut client = Client {
             session: Session::new(who.engine.clone(), options)?,
             prepared: who.seed.is_multiple_of(2).then(Statements::default),
+            keys: super::keys::session(&who.keyspace, handle),
             host,
             handle: handle.clone(),
             bench: who.bench.clone(),
             random: SeededRandom::new(who.seed),
             node: who.node,
             name: who.name.clone(),
+            leaves: false,
         };
         // None of these waits for others.
         for text in ["SET innodb_lock_wait_timeout = 2", "SET lock_wait_timeout = 3"] {
@@ -205,9 +212,13 @@ impl<'a> Client<'a> {
 /// What an error says of the statement.
 pub fn fail(error: &SqlError) -> Fail {
     let said = format!("{} {}", error.code(), error.message());
-    let is_unknown = |what: &str| error.message().contains(what);
-    match is_unknown("it is not known whether") || is_unknown("and is forgotten") {
+    match is_unknown(error.message()) {
         true => Fail::Unknown(said),
         false => Fail::No(said),
     }
+}
+
+/// Whether that may have been done of which an error says this.
+pub fn is_unknown(message: &str) -> bool {
+    message.contains("it is not known whether") || message.contains("and is forgotten")
 }

@@ -13,12 +13,14 @@
 //! * this file: how the side starts, and how code gets onto a fiber;
 //! * [`host`]: how a statement waits; [`connections`]: the node's sessions, as the process list and KILL see them;
 //! * [`ways`]: questions to the sessions of other nodes;
-//! * [`client`]: a client's connection, and what becomes of its statements; [`prepared`]: those of its statements that it prepares; [`work`]: what clients do;
+//! * [`client`]: a client's connection, and what becomes of its statements; [`prepared`]: those of its statements that it prepares;
+//!   [`keys`]: the other door to the same node, for commands of Redis; [`work`]: what clients do;
 //! * [`tables`]: the tables, and their rows as a replica has them.
 
 pub mod client;
 pub mod connections;
 pub mod host;
+pub mod keys;
 mod prepared;
 pub mod tables;
 pub mod ways;
@@ -29,6 +31,7 @@ use std::sync::Arc;
 use env::Env;
 use fiber::Fiber;
 use governor::Governor;
+use keyspace::Keyspace;
 use parking_lot::Mutex;
 use shard::{Durability, Shard};
 use sql::engine::{Engine, StartError, Surroundings};
@@ -47,6 +50,7 @@ pub struct Side {
     pub connections: Arc<Connections>,
     door: Arc<Door>,
     engine: Mutex<Option<Arc<Engine>>>,
+    keyspace: Mutex<Option<Arc<Keyspace>>>,
 }
 
 impl Side {
@@ -56,7 +60,13 @@ impl Side {
             connections: Connections::new(door.node),
             door,
             engine: Mutex::default(),
+            keyspace: Mutex::default(),
         })
+    }
+
+    /// Of a node that has come to its cluster.
+    pub fn keyspace(&self) -> Option<Arc<Keyspace>> {
+        self.keyspace.lock().clone()
     }
 
     /// Of a node that is there, or about to come to its cluster.
@@ -90,6 +100,7 @@ impl Side {
                 data_dir: None,
                 files: None,
             };
+            *self.keyspace.lock() = Some(Keyspace::new(engine.clone()));
             engine.begin_to_serve(surroundings, host)?;
             Ok(engine)
         })

@@ -23,6 +23,7 @@ use crate::invariants::history::History;
 use crate::invariants::ids::Ids;
 use crate::invariants::jobs::Jobs;
 use crate::invariants::lists::Lists;
+use crate::invariants::prepared::Prepared;
 use crate::invariants::tiles::Tiles;
 use crate::report::Report;
 use crate::trace::Trace;
@@ -43,6 +44,10 @@ pub struct Bench {
     /// Of clients that speak SQL.
     pub history: History,
     pub jobs: Jobs,
+    pub prepared: Prepared,
+    /// Of the same clients, by commands of Redis.
+    pub key_history: History,
+    pub key_jobs: Jobs,
     pub tiles: Tiles,
     pub alone: Alone,
     /// Clients may begin: their tables are there.
@@ -67,6 +72,9 @@ impl Bench {
             lists: Lists::default(),
             history: History::default(),
             jobs: Jobs::default(),
+            prepared: Prepared::default(),
+            key_history: History::default(),
+            key_jobs: Jobs::default(),
             tiles: Tiles::default(),
             alone: Alone::default(),
             has_begun: AtomicBool::new(false),

@@ -10,6 +10,7 @@ use super::World;
 use crate::node::{Clients, Follower};
 use crate::sql::Side;
 use crate::sql::client::Who;
+use crate::sql::keys::{DONE, JOBS, Kept};
 use crate::sql::tables::{Rows, list_of};
 use crate::sql::work::{self, Mix};
 use crate::trace::hash;
@@ -23,9 +24,11 @@ impl World {
         let (bench, count) = (self.bench.clone(), self.clients);
         let life = self.node(id).life + 1;
         Clients::Sql(Box::new(move |engine, side| {
+            let keyspace = side.keyspace().expect("it is there when clients may come");
             for client in 0..count {
                 let who = Who {
                     engine: engine.clone(),
+                    keyspace: keyspace.clone(),
                     bench: bench.clone(),
                     node: id,
                     name: format!("client {id}.{life}.{client}"),
@@ -50,6 +53,7 @@ impl World {
     fn who(&self, id: u32, side: &Side, name: String) -> Option<Who> {
         Some(Who {
             engine: side.engine()?,
+            keyspace: side.keyspace()?,
             bench: self.bench.clone(),
             node: id,
             name,
@@ -115,6 +119,11 @@ impl World {
         if let (Some(jobs), Some(done)) = (read("jobs"), read("done")) {
             self.bench.jobs.check(&jobs, &done, &self.report);
         }
+        let kept = Kept::read(&store, &catalog);
+        self.bench.key_history.check(&kept.lists(), &self.report);
+        self.bench
+            .key_jobs
+            .check(&kept.queue(JOBS), &kept.queue(DONE), &self.report);
         if let Some(tiles) = read("tiles") {
             self.bench.tiles.check(&tiles, &self.report);
         }

@@ -110,7 +110,7 @@ impl Client<'_> {
     }
 }
 
-fn end_of<T>(done: &Result<T, Fail>) -> End {
+pub(super) fn end_of<T>(done: &Result<T, Fail>) -> End {
     match done {
         Ok(_) => End::Committed,
         Err(Fail::No(_)) => End::Failed,

@@ -3,11 +3,13 @@
 mod appends;
 mod claims;
 mod definitions;
+mod keys;
 mod money;
 mod named_locks;
 mod queue;
 mod tiles;
 mod tree;
+mod xa;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,6 +46,13 @@ enum Operation {
     Define,
     UseShape,
     NamedLock,
+    AppendByXa,
+    EndXa,
+    PushNumbers,
+    PushTogether,
+    ReadPushed,
+    OfferByKey,
+    TakeByKey,
     Kill,
     Govern,
 }
@@ -65,6 +74,13 @@ const USUAL: &[(Operation, u64)] = &[
     (Operation::Define, 6),
     (Operation::UseShape, 12),
     (Operation::NamedLock, 3),
+    (Operation::AppendByXa, 8),
+    (Operation::EndXa, 5),
+    (Operation::PushNumbers, 14),
+    (Operation::PushTogether, 10),
+    (Operation::ReadPushed, 10),
+    (Operation::OfferByKey, 4),
+    (Operation::TakeByKey, 7),
     (Operation::Kill, 1),
     (Operation::Govern, 2),
 ];
@@ -146,7 +162,12 @@ pub async fn until_served(who: Who, connections: Arc<Connections>) {
             let Ok(mut client) = Client::connect(&who, &known, host) else {
                 return served.store(true, Ordering::Relaxed);
             };
-            while client.append().is_err() || client.sum().is_err() || client.all_tiles().is_err() {
+            // What is prepared, and nobody ends, is in the way.
+            while client.end_xa().is_err()
+                || client.append().is_err()
+                || client.sum().is_err()
+                || client.all_tiles().is_err()
+            {
                 client.sleep(50);
                 if client.handle.is_killed() {
                     return;
@@ -163,7 +184,7 @@ impl Client<'_> {
         if self.random.below(3) == 0 {
             drop(self.run("SET snapshot_isolation = OFF"));
         }
-        while !self.bench.is_over.load(Ordering::Relaxed) && !self.handle.is_killed() {
+        while !self.bench.is_over.load(Ordering::Relaxed) && !self.handle.is_killed() && !self.leaves {
             let operation = match only_reads {
                 true => [Operation::Sum, Operation::ReadLists, Operation::ReadTiles][self.random.below(3) as usize],
                 false => mix.operation(&self.random),
@@ -184,6 +205,13 @@ impl Client<'_> {
                 Operation::Define => self.define(),
                 Operation::UseShape => self.use_shape(),
                 Operation::NamedLock => self.named_lock(),
+                Operation::AppendByXa => self.append_by_xa(),
+                Operation::EndXa => self.end_xa(),
+                Operation::PushNumbers => self.push_numbers(),
+                Operation::PushTogether => self.push_together(),
+                Operation::ReadPushed => self.read_pushed(),
+                Operation::OfferByKey => self.offer_by_key(),
+                Operation::TakeByKey => self.take_by_key(),
                 Operation::Kill => self.kill_somebody(),
                 Operation::Govern => self.govern(),
             };
