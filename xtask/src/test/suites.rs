@@ -199,17 +199,18 @@ pub const SUITES: &[Suite] = &[
         time_limit: minutes(25),
         command: |context| {
             let debug = run::built(context, &["sim"])?;
-            let (seeds, minutes) = match context.options.long {
-                true => ("1..1000000", "30"),
-                false => ("1..200", "2"),
+            let (seeds, minutes, minutes_of_sql) = match context.options.long {
+                true => ("1..1000000", "30", "30"),
+                false => ("1..200", "1", "2"),
             };
             // The bugs that it has to find; with rows on all nodes; with a witness; by transactions, and by SQL.
             let all = r#""$0" planted
-                for how in "" "--witness" "--sql" "--sql --witness"; do "$0" seeds "$1" --minutes "$2" $how; done"#;
+                for how in "" "--witness"; do "$0" seeds "$1" --minutes "$2" $how; done
+                for how in "--sql" "--sql --witness"; do "$0" seeds "$1" --minutes "$3" $how; done"#;
             let mut sim = Command::new("sh");
             sim.args(["-c", all])
                 .arg(debug.join("latsdb-sim"))
-                .args([seeds, minutes])
+                .args([seeds, minutes, minutes_of_sql])
                 .current_dir(&context.root);
             Ok(sim)
         },
