@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Client, Database};
+use common::{Client, Database, Expected as _};
 use governor::probe;
 
 /// Ticks of a command at which it is ended.
@@ -120,9 +120,16 @@ fn what_is_ended_has_done_nothing_or_all() {
 fn a_transaction_that_is_ended_has_done_nothing_or_all() {
     let database = Database::open();
     let mut client = database.client();
+    // That of the database that is chosen, and of the first.
+    let states = |client: &mut Client| {
+        let chosen = state(client);
+        client.run("SELECT 0");
+        [chosen, state(client)]
+    };
     let queue = |client: &mut Client| {
+        client.run("SELECT 0");
         fill(client);
-        let before = state(client);
+        let before = states(client);
         for line in [
             "MULTI",
             "RPUSH list 9",
@@ -130,15 +137,20 @@ fn a_transaction_that_is_ended_has_done_nothing_or_all() {
             "SADD set z",
             "EVAL \"redis.call('SET','long','1') redis.pcall('LPOP','list')\" 0",
             "SMEMBERS set",
+            // Where it is ended, that is not done, either.
+            "SELECT 1",
             "APPEND short y",
         ] {
             assert!(!client.run(line).starts_with('-'), "{line}");
         }
         before
     };
+    // The tables of the other database are there.
+    client.run("SELECT 1");
+    client.run("SET a 1");
     queue(&mut client);
     let whole = probe::count(|| client.run("EXEC"));
-    let after = state(&mut client);
+    let after = states(&mut client);
     let mut ended = 0;
     for tick in 1..=whole.ticks {
         let before = queue(&mut client);
@@ -148,7 +160,7 @@ fn a_transaction_that_is_ended_has_done_nothing_or_all() {
             false => &before,
         };
         assert!(told == whole.result || told.starts_with("-ERR"), "{told}");
-        assert!(&state(&mut client) == expected, "ended at tick {tick}: {told}");
+        assert!(&states(&mut client) == expected, "ended at tick {tick}: {told}");
         ended += usize::from(told != whole.result);
     }
     assert!(ended > 0, "it is never ended");

@@ -173,7 +173,13 @@ pub fn exec(call: &mut SessionCall) -> Outcome {
             reply,
             host,
         };
-        call.try_exec(&queue, watch.as_ref())
+        let db_before = call.session.db;
+        let done = call.try_exec(&queue, watch.as_ref());
+        if done.is_err() {
+            // A SELECT in it is not done, either.
+            call.session.db = db_before;
+        }
+        done
     })
 }
 
@@ -209,10 +215,7 @@ impl SessionCall<'_> {
                         reply: self.reply,
                         may_block: false,
                     };
-                    if let Err(failure) = run_call(&mut call, run) {
-                        self.session.db = db_before;
-                        return Err(failure);
-                    }
+                    run_call(&mut call, run)?;
                 }
                 Meant::Script { run, .. } => {
                     let at = self.reply.bytes.len();
@@ -229,10 +232,7 @@ impl SessionCall<'_> {
                     );
                     match done {
                         Ok(()) => work.release(savepoint),
-                        Err(failure) if failure.ends_transaction() => {
-                            self.session.db = db_before;
-                            return Err(failure);
-                        }
+                        Err(failure) if failure.ends_transaction() => return Err(failure),
                         Err(failure) => {
                             work.roll_back_to(savepoint);
                             if let Some(messages) = &mut self.session.held_messages {
@@ -251,13 +251,13 @@ impl SessionCall<'_> {
                         reply: self.reply,
                         host,
                     });
-                    if let Err(failure) = done {
-                        if failure.ends_transaction() {
-                            self.session.db = db_before;
-                            return Err(failure);
+                    match done {
+                        Ok(()) => {}
+                        Err(failure) if failure.ends_transaction() => return Err(failure),
+                        Err(failure) => {
+                            self.reply.bytes.truncate(at);
+                            self.reply.error_bytes(&failure.text());
                         }
-                        self.reply.bytes.truncate(at);
-                        self.reply.error_bytes(&failure.text());
                     }
                     self.reply.protocol = self.session.protocol;
                 }
