@@ -34,10 +34,10 @@ use crate::work::Work;
 
 /// Transactions under way on a core.
 const UNDER_WAY_MAX: usize = 2;
-/// To clients whose leader has died in the commit.
-const LEFT_ALONE: &str = "ERR it is not known whether the transaction committed: who has led it is gone";
 /// Commands of one transaction.
 const COMMANDS_MAX: usize = 4096;
+/// To clients whose leader has died in the commit.
+const LEFT_ALONE: &str = "ERR it is not known whether the transaction committed: who has led it is gone";
 
 thread_local! {
     /// Of each keyspace, by its place: a process has one, a simulation has one for each life of a node.
@@ -60,6 +60,23 @@ impl Line {
             }
             lines[place].clone()
         })
+    }
+
+    /// Takes those out who fit into one transaction with the first.
+    fn take(&self) -> Vec<Rc<Submission>> {
+        let waiting = &mut *self.waiting.borrow_mut();
+        let mut taken: Vec<Rc<Submission>> = Vec::new();
+        let mut commands = 0;
+        while let Some(next) = waiting.front() {
+            let fits = taken.first().is_none_or(|first| first.is_like(next));
+            if !fits || commands >= COMMANDS_MAX {
+                break;
+            }
+            commands += next.commands.len();
+            next.is_in_line.set(false);
+            taken.extend(waiting.pop_front());
+        }
+        taken
     }
 
     /// Lets whoever has waited longest lead.
@@ -261,29 +278,14 @@ impl Drop for UnderWay {
 }
 
 fn lead(line: &Rc<Line>, host: &dyn Host) {
-    let mut led: Vec<Rc<Submission>> = Vec::new();
-    {
-        let waiting = &mut *line.waiting.borrow_mut();
-        let mut commands = 0;
-        while let Some(next) = waiting.front() {
-            let fits = led.first().is_none_or(|first| first.is_like(next));
-            if !fits || commands >= COMMANDS_MAX {
-                break;
-            }
-            commands += next.commands.len();
-            next.is_in_line.set(false);
-            led.extend(waiting.pop_front());
-        }
-    }
-    line.under_way.update(|count| count + 1);
-    let line = line.clone();
     let under_way = UnderWay {
-        line,
-        led,
+        line: line.clone(),
+        led: line.take(),
         is_proposed: Cell::new(false),
     };
+    line.under_way.update(|count| count + 1);
     // The others of another kind, or too many, are the next ones.
-    under_way.line.call_next();
+    line.call_next();
     let Some(first) = under_way.led.first() else {
         return;
     };

@@ -8,6 +8,7 @@
 //! Commands that a client sends without waiting for answers share a transaction as far as they can, and its commit. None is answered
 //! before. If the transaction has to begin anew, it does so for each of them alone.
 
+pub mod alone;
 pub mod multi;
 pub mod pubsub;
 mod rights;

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Answer, Client, Database};
+use common::{Answer, Client, Database, Expected as _};
 use proptest::prelude::*;
 
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{Client, Database};
+use common::{Client, Database, Expected as _};
 use governor::{Governor, Interrupt, Runner};
 use proptest::prelude::*;
 use sql::result::BufferedRows;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Client, Database};
+use common::{Client, Database, Expected as _};
 
 /// Without the moments.
 fn shown(client: &mut Client) -> Vec<String> {

@@ -17,12 +17,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use env::{Env, SimDisk};
-use keyspace::session::Surroundings;
+use keyspace::session::alone::Alone;
 use keyspace::{Keyspace, Session};
 use redis_wire::{Protocol, Reply, Requests, Scan};
 use shard::Shard;
 use sql::engine::Engine;
-use sql_api::host::{BlockingHost, Host};
+use sql_api::host::BlockingHost;
 use sql_api::session::SessionAccount;
 use store::MemoryBudget;
 
@@ -48,29 +48,9 @@ fn open(disk: Arc<SimDisk>) -> Database {
     }
 }
 
-struct Alone;
-
-impl Surroundings for Alone {
-    fn log_in(&self, _user: Option<&str>, _password: &[u8], _host: &dyn Host) -> Result<SessionAccount, String> {
-        Ok(SessionAccount::Server)
-    }
-
-    fn needs_no_password(&self) -> bool {
-        true
-    }
-
-    fn address(&self) -> String {
-        "127.0.0.1:1".to_owned()
-    }
-
-    fn kill(&self, _id: u64) -> bool {
-        false
-    }
-}
-
 fn client_of(keyspace: &Arc<Keyspace>) -> Session {
     let account = Some(SessionAccount::Server);
-    Session::new(keyspace.clone(), 1, account, Box::new(Alone))
+    Session::new(keyspace.clone(), 1, account.clone(), Box::new(Alone(account)))
 }
 
 impl Database {

@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::{Client, Database};
+use common::{Client, Database, Expected as _};
 
 /// Walks to the end; between the steps something happens.
 fn walk(client: &mut Client, command: &str, options: &str, mut between: impl FnMut(&mut Client, usize)) -> Vec<String> {

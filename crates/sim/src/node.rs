@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use env::{Env, FaultyDisk, Level, SeededRandom, SimDisk};
+use keyspace::Keyspace;
 use parking_lot::Mutex;
 use shard::{Config, Founding, Identity, Issuer, Member, OpenError, Role, Shard, Timing, Workers};
-use sql::engine::Engine;
 use store::MemoryBudget;
 use tokio::runtime::{self, Runtime};
 use tokio::sync::oneshot;
@@ -65,7 +65,7 @@ pub enum Follower {
 pub enum Clients {
     Transactions(Box<dyn FnOnce(&Arc<Shard>) + Send>),
     /// When the SQL side serves. Its tasks are those of the `LocalSet`.
-    Sql(Box<dyn FnOnce(Arc<Engine>, Arc<Side>)>),
+    Sql(Box<dyn FnOnce(Arc<Keyspace>, Arc<Side>)>),
 }
 
 impl Drop for Process {
@@ -266,7 +266,7 @@ impl Node {
                 local.spawn_local(async move {
                     let Ok(shard) = shard.await else { return };
                     match starting.clone().start(env, shard).await {
-                        Ok(engine) => begin(engine, starting),
+                        Ok(keyspace) => begin(keyspace, starting),
                         Err(error) => *failed.lock() = Slot::Refused(error.to_string()),
                     }
                 });

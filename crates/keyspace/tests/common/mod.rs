@@ -28,12 +28,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use env::{Env, ManualClock, SimDisk};
-use keyspace::session::Surroundings;
+use keyspace::session::alone::Alone;
 use keyspace::{Keyspace, Session};
+pub use redis_wire::Answer;
 use redis_wire::{Protocol, Reply, Requests, Scan};
 use shard::Shard;
 use sql::engine::Engine;
-use sql_api::host::{BlockingHost, Host};
+use sql_api::host::BlockingHost;
 use sql_api::session::SessionAccount;
 use store::MemoryBudget;
 
@@ -79,29 +80,13 @@ impl Database {
     pub fn client_of(&self, account: Option<SessionAccount>) -> Client {
         let id = self.clients.fetch_add(1, Ordering::Relaxed) + 1;
         Client {
-            session: Session::new(self.keyspace.clone(), id, account, Box::new(Alone)),
+            session: Session::new(
+                self.keyspace.clone(),
+                id,
+                account,
+                Box::new(Alone(Some(SessionAccount::Server))),
+            ),
         }
-    }
-}
-
-/// A client that nobody serves.
-struct Alone;
-
-impl Surroundings for Alone {
-    fn log_in(&self, _user: Option<&str>, _password: &[u8], _host: &dyn Host) -> Result<SessionAccount, String> {
-        Ok(SessionAccount::Server)
-    }
-
-    fn needs_no_password(&self) -> bool {
-        true
-    }
-
-    fn address(&self) -> String {
-        "127.0.0.1:1".to_owned()
-    }
-
-    fn kill(&self, _id: u64) -> bool {
-        false
     }
 }
 
@@ -183,100 +168,41 @@ pub fn words(line: &str) -> Vec<Vec<u8>> {
     }
 }
 
-/// A reply.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// A line: its type and its text.
-    Line(char, String),
-    Bulk(char, Vec<u8>),
-    List(char, Vec<Answer>),
+/// What a reply has to be.
+pub trait Expected {
+    fn bytes(&self) -> &[u8];
+    fn elements(&self) -> &[Answer];
 }
 
-impl Answer {
-    /// A reply at the beginning of some bytes, and its length; `None`: it is not whole.
-    pub fn read(bytes: &[u8]) -> Option<(Answer, usize)> {
-        let end = bytes.windows(2).position(|two| two == b"\r\n")?;
-        let (kind, text) = (
-            char::from(bytes[0]),
-            String::from_utf8_lossy(&bytes[1..end]).into_owned(),
-        );
-        let begin = end + 2;
-        if text == "-1" && matches!(kind, '$' | '*') {
-            return Some((Answer::Line(kind, text), begin));
-        }
-        match kind {
-            '$' | '=' => {
-                let len: usize = text.parse().expect("a length");
-                let value = bytes.get(begin..begin + len)?;
-                bytes.get(begin + len + 1)?;
-                Some((Answer::Bulk(kind, value.to_vec()), begin + len + 2))
-            }
-            '*' | '~' | '%' | '>' => {
-                let count: usize = text.parse().expect("a length");
-                let count = if kind == '%' { 2 * count } else { count };
-                let (mut elements, mut at) = (Vec::new(), begin);
-                for _ in 0..count {
-                    let (element, len) = Answer::read(bytes.get(at..)?)?;
-                    elements.push(element);
-                    at += len;
-                }
-                Some((Answer::List(kind, elements), at))
-            }
-            _ => Some((Answer::Line(kind, text), begin)),
-        }
-    }
-
-    pub fn bytes(&self) -> &[u8] {
+impl Expected for Answer {
+    fn bytes(&self) -> &[u8] {
         match self {
             Answer::Bulk(_, bytes) => bytes,
             other => panic!("no string: {other}"),
         }
     }
 
-    pub fn elements(&self) -> &[Answer] {
+    fn elements(&self) -> &[Answer] {
         match self {
             Answer::List(_, elements) => elements,
             other => panic!("no list: {other}"),
         }
     }
-
-    fn sorted(mut self) -> Answer {
-        if let Answer::List(_, elements) = &mut self {
-            elements.sort_by_key(ToString::to_string);
-        }
-        self
-    }
-
-    fn shape(self) -> Answer {
-        match self {
-            Answer::Line('-', text) => Answer::Line('-', text),
-            Answer::Line(kind, _) => Answer::Line(kind, String::new()),
-            Answer::Bulk(kind, _) => Answer::Line(kind, String::new()),
-            Answer::List(kind, elements) => Answer::List(kind, elements.into_iter().map(Answer::shape).collect()),
-        }
-    }
-
-    fn write(&self, indent: usize, out: &mut String) {
-        let space = "  ".repeat(indent);
-        match self {
-            Answer::Line(kind, text) => out.push_str(&format!("{space}{kind}{text}\n")),
-            Answer::Bulk(kind, bytes) => {
-                let kind = if *kind == '$' { String::new() } else { kind.to_string() };
-                out.push_str(&format!("{space}{kind}\"{}\"\n", bytes.escape_ascii()));
-            }
-            Answer::List(kind, elements) => {
-                out.push_str(&format!("{space}{kind}{}\n", elements.len()));
-                elements.iter().for_each(|element| element.write(indent + 1, out));
-            }
-        }
-    }
 }
 
-impl std::fmt::Display for Answer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut text = String::new();
-        self.write(0, &mut text);
-        f.write_str(text.trim_end_matches('\n'))
+fn sorted(mut answer: Answer) -> Answer {
+    if let Answer::List(_, elements) = &mut answer {
+        elements.sort_by_key(ToString::to_string);
+    }
+    answer
+}
+
+fn shape(answer: Answer) -> Answer {
+    match answer {
+        Answer::Line('-', text) => Answer::Line('-', text),
+        Answer::Line(kind, _) => Answer::Line(kind, String::new()),
+        Answer::Bulk(kind, _) => Answer::Line(kind, String::new()),
+        Answer::List(kind, elements) => Answer::List(kind, elements.into_iter().map(shape).collect()),
     }
 }
 
@@ -433,8 +359,8 @@ impl Script {
         for i in from..=to {
             let words: Vec<Vec<u8>> = words(line).iter().map(|word| self.substitute(word, i)).collect();
             let change = |answer: Answer| match how {
-                "sorted" => answer.sorted(),
-                "shape" => answer.shape(),
+                "sorted" => sorted(answer),
+                "shape" => shape(answer),
                 _ => answer,
             };
             let theirs = match how {

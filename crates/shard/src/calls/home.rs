@@ -126,7 +126,7 @@ impl Home {
         let home = self.clone();
         match call {
             Call::ReadAt => self.read_at(epoch),
-            Call::Lock(lock) if self.was_led_by_another(from, &lock) => Begun::Now(Answer::LocksLost),
+            Call::Lock(lock) if self.began_before_lead(from, &lock) => Begun::Now(Answer::LocksLost),
             Call::Lock(lock) => match self.guest(from, &lock, epoch) {
                 Some(guest) => Begun::later(async move { home.lock(&guest, &lock, epoch).await }),
                 None => Begun::Now(Answer::LocksLost),
@@ -274,9 +274,9 @@ impl Home {
 
     /// Whether a transaction of this node's own asks, which has begun while another one led. What it has locked here until now is its own
     /// business still (definitions), or is over: as a guest it would wait for itself.
-    fn was_led_by_another(&self, from: Issuer, lock: &Lock) -> bool {
-        let asks_for_nothing = lock.before.is_empty() && decode_key(&lock.key) == Some(NOBODYS);
-        u64::from(from.node) == *self.raft.node_id() && !asks_for_nothing
+    fn began_before_lead(&self, from: Issuer, lock: &Lock) -> bool {
+        let asks_for_nothing = || lock.before.is_empty() && decode_key(&lock.key) == Some(NOBODYS);
+        u64::from(from.node) == *self.raft.node_id() && !asks_for_nothing()
     }
 
     /// The guest that a call is about; a new one where the transaction has no locks yet.

@@ -13,9 +13,9 @@ use store::Store;
 use types::Timestamp;
 
 use super::jobs::Jobs;
+use super::keys::Kept;
 use super::tiles::Tiles;
 use crate::report::Report;
-use crate::sql::keys::Kept;
 use crate::sql::tables::{ACCOUNTS, BALANCE, Rows, stored};
 use crate::trace;
 

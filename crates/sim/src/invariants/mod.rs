@@ -18,7 +18,7 @@
 //! | `catalog`: the catalog in use is that of the rows, and all that is said twice agrees | each commit on each replica that speaks SQL, and each row that a client reads (`sql::work::definitions`) |
 //! | `tiles`: a statement changes all its rows, once | each commit on each replica, each read, and at the end |
 //! | `jobs`: a job of a queue is taken once | each commit on each replica, each answer, and at the end |
-//! | `keys`: a key's row says how many elements there are | each commit on each replica (`sql::keys`) |
+//! | `keys`: a key's row says how many elements there are | each commit on each replica |
 //! | `prepared`: an XA transaction ends once | each answer; what it has changed goes by `history` |
 //! | `alone`: a named lock has one holder | each time that one was given back |
 //! | `answers`: an SQL statement ends with an answer, or with an error that tells of others or of the cluster | each statement (`sql::client`) |
@@ -35,6 +35,7 @@ pub mod fresh;
 pub mod history;
 pub mod ids;
 pub mod jobs;
+pub mod keys;
 pub mod lists;
 pub mod log;
 pub mod outcomes;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use env::SeededRandom;
 use keyspace::Keyspace;
-use sql::engine::Engine;
 use sql::result::{Done, ResultEnd, ResultShape, ResultSink, ServerStatus};
 use sql::session::{Session, SessionAccount, SessionOptions};
 use types::{RowLayout, SqlError, SqlResult, Value};
@@ -90,7 +89,6 @@ pub struct Client<'a> {
 /// Who a client is.
 #[derive(Clone)]
 pub struct Who {
-    pub engine: Arc<Engine>,
     pub keyspace: Arc<Keyspace>,
     pub bench: Arc<Bench>,
     pub node: u32,
@@ -104,15 +102,12 @@ impl<'a> Client<'a> {
             connection_id: handle.id,
             user: "root".into(),
             host: "localhost".into(),
-            account: SessionAccount::Account {
-                user: "root".into(),
-                host: "localhost".into(),
-            },
+            account: root(),
             collation_id: 255,
             ..SessionOptions::default()
         };
         let mut client = Client {
-            session: Session::new(who.engine.clone(), options)?,
+            session: Session::new(who.keyspace.engine().clone(), options)?,
             prepared: who.seed.is_multiple_of(2).then(Statements::default),
             keys: super::keys::session(&who.keyspace, handle),
             host,
@@ -132,13 +127,8 @@ impl<'a> Client<'a> {
 
     /// Sends a statement. Only [`USUAL`] errors may come back, and those that the client `expects`.
     pub fn send(&mut self, text: &str, expects: &[u16]) -> SqlResult<Answer> {
-        self.bench.trace.note(format_args!("{}: {text}", self.name));
-        let operation = self.bench.begin(self.node, "a statement", self.bench.trace.now());
-        self.handle.begin(text);
         let mut answer = Answer::default();
-        let done = self.ask(text, &mut answer);
-        self.handle.end();
-        self.bench.ends.end(operation);
+        let done = self.watched("a statement", text, |client| client.ask(text, &mut answer));
         let trace = &self.bench.trace;
         match done {
             Ok(()) => {
@@ -154,15 +144,29 @@ impl<'a> Client<'a> {
             Err(error) => {
                 trace.note(format_args!("{}: {} {}", self.name, error.code(), error.message()));
                 if !USUAL.contains(&error.code()) && !expects.contains(&error.code()) {
-                    let (code, message) = (error.code(), error.message());
-                    self.bench.report.violation(
-                        "answers",
-                        format_args!("{} asked {text} and was told {code}: {message}", self.name),
-                    );
+                    self.complain(text, format_args!("{}: {}", error.code(), error.message()));
                 }
                 Err(error)
             }
         }
+    }
+
+    /// Does what others see as running, and which has to end.
+    pub(super) fn watched<R>(&mut self, what: &'static str, text: &str, run: impl FnOnce(&mut Client<'a>) -> R) -> R {
+        self.bench.trace.note(format_args!("{}: {text}", self.name));
+        let operation = self.bench.begin(self.node, what, self.bench.trace.now());
+        self.handle.begin(text);
+        let done = run(self);
+        self.handle.end();
+        self.bench.ends.end(operation);
+        done
+    }
+
+    /// That is no answer to what was asked.
+    pub(super) fn complain(&self, text: &str, told: impl std::fmt::Display) {
+        let name = &self.name;
+        let what = format_args!("{name} asked {text} and was told {told}");
+        self.bench.report.violation("answers", what);
     }
 
     fn ask(&mut self, text: &str, answer: &mut Answer) -> SqlResult<()> {
@@ -206,6 +210,14 @@ impl<'a> Client<'a> {
         if self.random.below(3) == 0 {
             self.sleep(self.random.below(40));
         }
+    }
+}
+
+/// Whom all clients are.
+pub fn root() -> SessionAccount {
+    SessionAccount::Account {
+        user: "root".into(),
+        host: "localhost".into(),
     }
 }
 

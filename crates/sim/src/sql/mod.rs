@@ -49,7 +49,7 @@ pub struct Side {
     pub schema: Arc<Schema>,
     pub connections: Arc<Connections>,
     door: Arc<Door>,
-    engine: Mutex<Option<Arc<Engine>>>,
+    /// With the engine below it.
     keyspace: Mutex<Option<Arc<Keyspace>>>,
 }
 
@@ -59,19 +59,17 @@ impl Side {
             schema: Schema::new(),
             connections: Connections::new(door.node),
             door,
-            engine: Mutex::default(),
             keyspace: Mutex::default(),
         })
     }
 
-    /// Of a node that has come to its cluster.
+    /// Of a node that is there, or about to come to its cluster.
     pub fn keyspace(&self) -> Option<Arc<Keyspace>> {
         self.keyspace.lock().clone()
     }
 
-    /// Of a node that is there, or about to come to its cluster.
     pub fn engine(&self) -> Option<Arc<Engine>> {
-        self.engine.lock().clone()
+        self.keyspace().map(|keyspace| keyspace.engine().clone())
     }
 
     /// To a question of another node's.
@@ -84,11 +82,12 @@ impl Side {
     }
 
     /// Ready when clients may come.
-    pub async fn start(self: Arc<Side>, env: Env, shard: Arc<Shard>) -> Result<Arc<Engine>, StartError> {
+    pub async fn start(self: Arc<Side>, env: Env, shard: Arc<Shard>) -> Result<Arc<Keyspace>, StartError> {
         let handle = self.connections.enter("system");
         on_fiber(handle, move |host| {
             let engine = Engine::open(env, shard.clone(), self.schema.clone(), host)?;
-            *self.engine.lock() = Some(engine.clone());
+            let keyspace = Keyspace::new(engine.clone());
+            *self.keyspace.lock() = Some(keyspace.clone());
             let ways = Arc::new(SimWays {
                 door: self.door.clone(),
                 shard,
@@ -100,9 +99,8 @@ impl Side {
                 data_dir: None,
                 files: None,
             };
-            *self.keyspace.lock() = Some(Keyspace::new(engine.clone()));
             engine.begin_to_serve(surroundings, host)?;
-            Ok(engine)
+            Ok(keyspace)
         })
         .await
     }

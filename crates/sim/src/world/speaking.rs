@@ -7,10 +7,11 @@ use parking_lot::Mutex;
 use shard::Role;
 
 use super::World;
+use crate::invariants::keys::Kept;
 use crate::node::{Clients, Follower};
 use crate::sql::Side;
 use crate::sql::client::Who;
-use crate::sql::keys::{DONE, JOBS, Kept};
+use crate::sql::keys::{DONE, JOBS};
 use crate::sql::tables::{Rows, list_of};
 use crate::sql::work::{self, Mix};
 use crate::trace::hash;
@@ -23,11 +24,9 @@ impl World {
         let mix = mixes.entry(id).or_insert_with(|| Mix::draw(random)).clone();
         let (bench, count) = (self.bench.clone(), self.clients);
         let life = self.node(id).life + 1;
-        Clients::Sql(Box::new(move |engine, side| {
-            let keyspace = side.keyspace().expect("it is there when clients may come");
+        Clients::Sql(Box::new(move |keyspace, side| {
             for client in 0..count {
                 let who = Who {
-                    engine: engine.clone(),
                     keyspace: keyspace.clone(),
                     bench: bench.clone(),
                     node: id,
@@ -52,7 +51,6 @@ impl World {
 
     fn who(&self, id: u32, side: &Side, name: String) -> Option<Who> {
         Some(Who {
-            engine: side.engine()?,
             keyspace: side.keyspace()?,
             bench: self.bench.clone(),
             node: id,

@@ -69,9 +69,7 @@ fn each(
 
 /// All keys of a set in the index by score.
 fn whole(db: &Db, id: u64) -> KeyRange {
-    let mut prefix = Vec::new();
-    layout_of(db.table(Part::SortedSet), db.by_score).encode_refs([ValueRef::UInt(id)], &mut prefix);
-    KeyRange::of_prefix(prefix)
+    db.range_of(Part::SortedSet, db.by_score, id)
 }
 
 /// Walks the members with scores from one on and below another.

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use redis_wire::Answer;
+
 use super::appends::end_of;
 use super::{Client, Did};
-use crate::sql::keys::{DONE, JOBS, Told, name_of};
+use crate::sql::keys::{DONE, JOBS, is_nothing, name_of, numbers_in};
 use crate::sql::tables::LISTS;
 use crate::workload::Fail;
 
@@ -39,16 +41,16 @@ impl Client<'_> {
             self.command(format!("WATCH {}", name_of(one)))?;
             let found = self.command(format!("LRANGE {} 0 -1", name_of(one)));
             match found {
-                Ok(found) => behind.insert(one, found.numbers()),
+                Ok(found) => behind.insert(one, numbers_in(&found)),
                 Err(fail) => return self.give_up("UNWATCH", fail),
             };
             self.think();
         }
         let attempt = self.bench.key_history.begin(&self.name, pushed.clone(), behind);
         let done = self.exec(pushed.iter().map(push));
-        let done = done.and_then(|told| match told {
-            Told::Nothing => Err(Fail::No("a key that was watched has changed".into())),
-            told => Ok(told),
+        let done = done.and_then(|answer| match is_nothing(&answer) {
+            true => Err(Fail::No("a key that was watched has changed".into())),
+            false => Ok(answer),
         });
         self.bench.key_history.end(attempt, end_of(&done));
         done.map(drop)
@@ -72,17 +74,17 @@ impl Client<'_> {
     /// All lists at one moment.
     pub(super) fn read_pushed(&mut self) -> Did {
         let begun = self.bench.key_history.tick();
-        let told = self.exec((0..LISTS).map(|list| format!("LRANGE {} 0 -1", name_of(list))))?;
-        let Told::All(all) = told else {
+        let answer = self.exec((0..LISTS).map(|list| format!("LRANGE {} 0 -1", name_of(list))))?;
+        let Answer::List(_, all) = answer else {
             return Err(Fail::No("nothing was told".into()));
         };
-        let found = (0..).zip(all.iter().map(Told::numbers)).collect();
+        let found = (0..).zip(all.iter().map(numbers_in)).collect();
         self.bench.key_history.read(&self.name, begun, found);
         Ok(())
     }
 
     pub(super) fn offer_by_key(&mut self) -> Did {
-        let jobs: Vec<u32> = (0..1 + self.random.below(4)).map(|_| self.number()).collect();
+        let jobs = self.new_jobs();
         self.bench.key_jobs.offering(&jobs);
         let words: Vec<String> = jobs.iter().map(u32::to_string).collect();
         let done = self.command(format!("RPUSH {JOBS} {}", words.join(" ")));
@@ -92,28 +94,28 @@ impl Client<'_> {
 
     /// At once, or when somebody brings one.
     pub(super) fn take_by_key(&mut self) -> Did {
-        let told = self.command(match self.random.below(2) {
+        let answer = self.command(match self.random.below(2) {
             0 => format!("LMOVE {JOBS} {DONE} LEFT RIGHT"),
             _ => format!("BLMOVE {JOBS} {DONE} LEFT RIGHT 0.3"),
         })?;
-        let taken = told.numbers();
+        let taken = numbers_in(&answer);
         self.bench.key_jobs.taken(&self.name, &taken, &self.bench.report);
         Ok(())
     }
 
     /// Commands as one transaction: what EXEC says, or why nothing was done.
-    fn exec(&mut self, commands: impl Iterator<Item = String>) -> Result<Told, Fail> {
+    fn exec(&mut self, commands: impl Iterator<Item = String>) -> Result<Answer, Fail> {
         let mut all = vec!["MULTI".to_owned()];
         all.extend(commands);
         all.push("EXEC".to_owned());
         let mut answers = self.send_commands(&all);
         let last = answers.pop().expect("an answer to EXEC");
-        last.and_then(|told| match told {
+        last.and_then(|answer| match answer {
             // Each may have failed by itself.
-            Told::All(all) if all.iter().any(|told| matches!(told, Told::Error(_))) => {
+            Answer::List(_, all) if all.iter().any(|one| matches!(one, Answer::Line('-', _))) => {
                 Err(Fail::Unknown(format!("{all:?}")))
             }
-            told => Ok(told),
+            answer => Ok(answer),
         })
     }
 

@@ -1,21 +1,19 @@
 //! A queue of jobs in a table: each is taken by one client, once.
 
+use super::appends::end_of;
 use super::{Client, Did};
-use crate::invariants::history::End;
-use crate::workload::Fail;
 
 impl Client<'_> {
+    pub(super) fn new_jobs(&self) -> Vec<u32> {
+        (0..1 + self.random.below(4)).map(|_| self.number()).collect()
+    }
+
     pub(super) fn offer(&mut self) -> Did {
-        let jobs: Vec<u32> = (0..1 + self.random.below(4)).map(|_| self.number()).collect();
+        let jobs = self.new_jobs();
         let rows: Vec<String> = jobs.iter().map(|job| format!("({job})")).collect();
         self.bench.jobs.offering(&jobs);
         let done = self.run(&format!("INSERT INTO sim.jobs (job) VALUES {}", rows.join(", ")));
-        let end = match &done {
-            Ok(_) => End::Committed,
-            Err(Fail::No(_)) => End::Failed,
-            Err(Fail::Unknown(_)) => End::Unknown,
-        };
-        self.bench.jobs.offered(&jobs, end);
+        self.bench.jobs.offered(&jobs, end_of(&done));
         done.map(drop)
     }
 
