@@ -105,6 +105,13 @@ impl Surroundings for Around {
         }
     }
 
+    fn local_address(&self) -> String {
+        match &self.handle.peer {
+            front::Peer::Tcp { server, .. } => server.to_string(),
+            other => other.text(),
+        }
+    }
+
     fn kill(&self, id: u64) -> bool {
         let registry = self.shared.logins.registry();
         u32::try_from(id).is_ok_and(|id| registry.kill(id, Kill::Connection))

@@ -29,7 +29,7 @@ use transaction::Durability;
 use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::keyspace::Keyspace;
-use crate::session::{Run, commit, run_call};
+use crate::session::{Member, commit, run_call};
 use crate::work::Work;
 
 /// Transactions under way on a core.
@@ -110,7 +110,7 @@ pub struct Submission {
 }
 
 struct Queued {
-    run: Run,
+    member: Member,
     args: Range<u32>,
 }
 
@@ -143,7 +143,7 @@ impl Submission {
     }
 
     /// Adds a command.
-    pub fn add(&mut self, run: Run, args: &[&[u8]]) {
+    pub fn add(&mut self, member: Member, args: &[&[u8]]) {
         let first = self.args.len() as u32;
         for arg in args {
             let begin = self.bytes.len() as u32;
@@ -151,7 +151,7 @@ impl Submission {
             self.args.push(begin..self.bytes.len() as u32);
         }
         self.commands.push(Queued {
-            run,
+            member,
             args: first..self.args.len() as u32,
         });
     }
@@ -331,7 +331,7 @@ fn run_all<'w>(first: &'w Submission, led: &[Rc<Submission>], host: &'w dyn Host
                 reply: &mut reply,
                 may_block: false,
             };
-            run_call(&mut call, command.run)?;
+            run_call(&mut call, command.member)?;
         }
         answers.push(reply.bytes);
     }

@@ -13,6 +13,8 @@ use crate::hub::{Subscriber, Waiter};
 pub struct Client {
     pub id: u64,
     pub address: String,
+    /// Where it has connected to.
+    pub local_address: String,
     /// Milliseconds since 1970.
     connected_ms: i64,
     last_ms: AtomicI64,
@@ -51,10 +53,11 @@ pub enum Unblock {
 }
 
 impl Client {
-    pub fn new(id: u64, address: String, now_ms: i64) -> Arc<Client> {
+    pub fn new(id: u64, address: String, local_address: String, now_ms: i64) -> Arc<Client> {
         Arc::new(Client {
             id,
             address,
+            local_address,
             connected_ms: now_ms,
             last_ms: AtomicI64::new(now_ms),
             db: AtomicU32::new(0),
@@ -171,8 +174,8 @@ impl Client {
         self.waits.lock().is_some()
     }
 
-    /// Its line of CLIENT LIST.
-    pub fn line(&self, now_ms: i64) -> String {
+    /// Its line of CLIENT LIST. `request` is how many bytes are held of what it has sent.
+    pub fn line(&self, now_ms: i64, request: usize) -> String {
         let about = self.about.lock().clone();
         let mut flags = String::new();
         let (_, broadcasts, is_broken) = about.tracking.unwrap_or_default();
@@ -195,10 +198,11 @@ impl Client {
         }
         let seconds = |since: i64| (now_ms - since).max(0) / 1000;
         format!(
-            "id={} addr={} laddr= fd=0 name={} age={} idle={} flags={flags} db={} sub={channels} psub={patterns} ssub={shards} multi={} qbuf=0 qbuf-free=0 \
+            "id={} addr={} laddr={} fd=0 name={} age={} idle={} flags={flags} db={} sub={channels} psub={patterns} ssub={shards} multi={} qbuf={request} qbuf-free=0 \
              argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} user={} redir={} resp={} lib-name={} lib-ver={}",
             self.id,
             self.address,
+            self.local_address,
             String::from_utf8_lossy(&about.name),
             seconds(self.connected_ms),
             seconds(self.last_ms.load(Ordering::Relaxed)),

@@ -13,7 +13,9 @@ use sql_api::host::Host;
 
 use crate::acl::Refusals;
 use crate::clients::Clients;
+use crate::command::{Command, Commands};
 use crate::cursors::Cursors;
+use crate::errors::{Errors, error_of};
 use crate::failure::{Failure, Outcome};
 use crate::hub::{Called, Hub};
 use crate::latency::Latencies;
@@ -53,6 +55,7 @@ pub struct Keyspace {
     pub tracking: Arc<Tracking>,
     pub monitors: Monitors,
     pub latencies: Latencies,
+    pub errors: Errors,
     pub spikes: Spikes,
     pub cursors: Cursors,
     pub scripts: Scripts,
@@ -62,6 +65,23 @@ impl Keyspace {
     /// Of clients, since the start.
     pub fn commands_so_far(&self) -> u64 {
         self.latencies.all_calls()
+    }
+
+    /// Counts a command whose reply is an error.
+    pub fn note_reply(&self, command: &Command, reply: &[u8]) {
+        if let Some(text) = error_of(reply) {
+            self.errors.failed(command);
+            self.errors.told(text);
+        }
+    }
+
+    /// Counts one that was refused: the command, if there is such a one.
+    pub fn note_refused(&self, args: &[&[u8]], failure: &Failure) {
+        let command = args.first().and_then(|name| Commands::get().find(name));
+        if let Some(command) = command {
+            self.errors.refused(command.meant_by(args).unwrap_or(command));
+        }
+        self.errors.told(&failure.text());
     }
 
     pub fn new(engine: Arc<Engine>) -> Arc<Keyspace> {
@@ -85,6 +105,7 @@ impl Keyspace {
             tracking,
             monitors: Monitors::default(),
             latencies: Latencies::default(),
+            errors: Errors::default(),
             spikes: Spikes::default(),
             cursors: Cursors::default(),
             scripts: Scripts::default(),

@@ -60,6 +60,8 @@ pub trait Surroundings {
     fn needs_no_password(&self) -> bool;
     /// The address of the client.
     fn address(&self) -> String;
+    /// The one that it has connected to.
+    fn local_address(&self) -> String;
     /// Interrupts a connection; false: there is none.
     fn kill(&self, id: u64) -> bool;
 }
@@ -92,6 +94,8 @@ pub struct Session {
     pub(crate) late_keys: BTreeSet<(u32, Vec<u8>)>,
     /// What the account may do with the keys of a database, by the catalog of this version.
     rights: Option<(u64, u32, Rights)>,
+    /// The error that is answered is one of a command in the script, and counted.
+    pub(crate) error_is_counted: bool,
     /// The connection ends when the answers have been sent.
     pub ends: bool,
 }
@@ -176,7 +180,7 @@ enum Attempt {
 }
 
 /// A command that runs in a transaction with others.
-type Member = (&'static Command, Run);
+pub(crate) type Member = (&'static Command, Run);
 
 impl Session {
     pub fn new(
@@ -186,7 +190,12 @@ impl Session {
         surroundings: Box<dyn Surroundings>,
     ) -> Session {
         let durability = keyspace.engine().durability();
-        let client = Client::new(id, surroundings.address(), keyspace.now_ms());
+        let client = Client::new(
+            id,
+            surroundings.address(),
+            surroundings.local_address(),
+            keyspace.now_ms(),
+        );
         if let Some(SessionAccount::Account { user, .. }) = &account {
             client.set_user(user);
         }
@@ -212,6 +221,7 @@ impl Session {
             held_messages: None,
             late_keys: BTreeSet::new(),
             rights: None,
+            error_is_counted: false,
             ends: false,
         }
     }
@@ -361,9 +371,10 @@ impl Session {
         reply: &mut Reply,
     ) -> bool {
         let mut submission = Submission::new(self.keyspace.clone(), self.db, self.protocol, self.durability);
-        for ((command, run), args) in group.iter().zip(requests) {
+        for (member, args) in group.iter().zip(requests) {
+            let (command, _) = member;
             self.note_reads(self.db, command, args);
-            submission.add(*run, args);
+            submission.add(*member, args);
             if command.flags.writes {
                 command.each_key(args, |at| submission.lock(at));
             }
@@ -390,7 +401,7 @@ impl Session {
             .zip(requests)
             .flat_map(|((command, _), args)| command.keys_in(args));
         db.fetch_ahead(keys);
-        for ((_, run), args) in group.iter().zip(requests) {
+        for (member, args) in group.iter().zip(requests) {
             governor::tick()?;
             let mut call = Call {
                 work: &mut work,
@@ -399,7 +410,7 @@ impl Session {
                 reply,
                 may_block: false,
             };
-            run_call(&mut call, *run)?;
+            run_call(&mut call, *member)?;
         }
         commit(work, host).map(|_| ())
     }
@@ -418,6 +429,8 @@ impl Session {
         if self.skips_reply {
             self.reply_mode = ReplyMode::On;
         }
+        let command = meant.command();
+        let is_put_off = command.is_some_and(|command| !self.runs_now(command));
         if let Meant::Refused(failure) = &meant {
             self.note_denied(failure, args, self.context());
         }
@@ -466,12 +479,18 @@ impl Session {
                 })
             }),
         };
-        if let Err(failure) = result {
+        let comes_in_any_mode = result.is_ok() && command.is_some_and(pubsub::pushes);
+        if let Err(failure) = &result {
             reply.bytes.truncate(begin);
             reply.protocol = self.protocol;
             reply.error_bytes(&failure.text());
         }
-        if self.skips_reply || self.reply_mode != ReplyMode::On {
+        match (command, result) {
+            (Some(command), _) if !is_put_off => self.note_reply(command, &reply.bytes[begin..]),
+            (_, Err(failure)) => self.keyspace.note_refused(args, &failure),
+            (_, Ok(())) => {}
+        }
+        if !comes_in_any_mode && (self.skips_reply || self.reply_mode != ReplyMode::On) {
             reply.bytes.truncate(begin);
         }
         self.forget_caching(args[0]);
@@ -716,7 +735,7 @@ pub(crate) fn written_keys<'a>(command: &Command, args: &[&'a [u8]]) -> Vec<&'a 
 }
 
 /// Runs a command in a transaction that goes on after it. Its failure undoes what it did, and is its answer.
-pub(crate) fn run_call(call: &mut Call<'_, '_>, run: Run) -> Outcome {
+pub(crate) fn run_call(call: &mut Call<'_, '_>, (command, run): Member) -> Outcome {
     let begin = call.reply.bytes.len();
     let savepoint = call.work.savepoint();
     match run(call) {
@@ -729,6 +748,7 @@ pub(crate) fn run_call(call: &mut Call<'_, '_>, run: Run) -> Outcome {
             call.work.roll_back_to(savepoint);
             call.reply.bytes.truncate(begin);
             call.reply.error_bytes(&failure.text());
+            call.work.keyspace.note_reply(command, &call.reply.bytes[begin..]);
             Ok(())
         }
     }

@@ -19,4 +19,4 @@ pub mod request;
 
 pub use answer::Answer;
 pub use reply::{Protocol, Reply};
-pub use request::{ProtocolError, Requests, Scan};
+pub use request::{ProtocolError, Requests, Scan, split_words};

@@ -221,6 +221,14 @@ fn integer(digits: &[u8]) -> Option<i64> {
     crate::number::parse_i64(digits)
 }
 
+/// The words of a line, as inline commands have them; `None`: a quote is not closed, or its word goes on behind it.
+pub fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let (mut words, mut ranges) = (Vec::new(), Vec::new());
+    split_quoted(line, &mut words, &mut ranges).ok()?;
+    let word = |range: &Range<u32>| words[range.start as usize..range.end as usize].to_vec();
+    Some(ranges.iter().map(word).collect())
+}
+
 /// Words as `redis-cli` writes them: `"…"` with escapes, `'…'` with `\'` alone.
 fn split_quoted(line: &[u8], words: &mut Vec<u8>, args: &mut Vec<Range<u32>>) -> Result<(), ProtocolError> {
     const UNBALANCED: &str = "unbalanced quotes in request";

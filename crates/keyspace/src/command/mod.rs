@@ -196,6 +196,11 @@ impl Command {
         }
     }
 
+    /// Whether it names keys only where it is told how many they are.
+    pub fn may_be_without_keys(&self) -> bool {
+        self.fact.flags.iter().any(|flag| flag == "no_mandatory_keys")
+    }
+
     /// The subcommand that the arguments mean, or the command itself.
     pub fn meant_by(&self, args: &[&[u8]]) -> Option<&Command> {
         if self.subcommands.is_empty() {

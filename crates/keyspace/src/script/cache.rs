@@ -102,6 +102,10 @@ impl Cache {
         lower(sha).is_some_and(|sha| self.scripts.contains_key(&sha))
     }
 
+    pub fn count(&self) -> usize {
+        self.scripts.len()
+    }
+
     pub fn add(&mut self, script: Arc<Script>) {
         // Others use it, and free it.
         governor::given_away(|| {

@@ -148,11 +148,18 @@ pub fn delete(call: &mut SessionCall) -> Outcome {
     Ok(())
 }
 
+/// To who gives a subcommand more than it takes.
+fn wrong_form(args: &[&[u8]]) -> Failure {
+    let text = "ERR unknown subcommand or wrong number of arguments for '{}'. Try FUNCTION HELP.";
+    Failure::naming(text, &[args[1]])
+}
+
 pub fn flush(call: &mut SessionCall) -> Outcome {
     match call.args {
         [_, _] => {}
         [_, _, how] if is_word(how, "SYNC") || is_word(how, "ASYNC") => {}
-        _ => return Err(Failure::reply("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")),
+        [_, _, _] => return Err(Failure::reply("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")),
+        _ => return Err(wrong_form(call.args)),
     }
     if !current(call)?.is_empty() {
         libraries::store(&call.session.keyspace, &[], Others::Go, call.host)?;
@@ -268,9 +275,7 @@ pub fn restore(call: &mut SessionCall) -> Outcome {
             ));
         }
         _ => {
-            return Err(Failure::reply(
-                "ERR wrong number of arguments for 'function|restore' command",
-            ));
+            return Err(wrong_form(call.args));
         }
     };
     let mut libraries = Vec::new();

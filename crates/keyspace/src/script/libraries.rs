@@ -174,11 +174,11 @@ pub fn metadata_of(code: &[u8]) -> Outcome<Metadata> {
     let Some(end) = code.iter().position(|byte| *byte == b'\n') else {
         return Err(Failure::reply("ERR Invalid library metadata"));
     };
-    let line = &code[2..end];
-    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    let engine = words.next().unwrap_or_default();
+    let words = redis_wire::split_words(&code[..end]).ok_or_else(|| Failure::reply("ERR Invalid library metadata"))?;
+    let (first, rest) = words.split_first().expect("it begins with #!");
+    let engine = &first[2..];
     let mut name: Option<&[u8]> = None;
-    for word in words {
+    for word in rest {
         match word.split_at_checked(5) {
             Some((key, value)) if key.eq_ignore_ascii_case(b"name=") => {
                 if name.is_some() {

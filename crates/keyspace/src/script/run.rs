@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use lua::{Callee, Ended, Frame, Kind, Limits, Raised};
 use redis_wire::{Protocol, Reply};
@@ -51,6 +52,7 @@ pub fn run(mut machine: Machine, args: i32, name: &[u8], runner: &mut Runner<'_,
         return Err(runner.ends.take().unwrap_or_else(|| why(ended, &place)));
     }
     let mut frame = machine.frame();
+    runner.session.error_is_counted = is_counted(&mut frame);
     match ran {
         Ok(()) => {
             if write_value(&mut frame, runner.protocol, reply).is_err() {
@@ -61,6 +63,17 @@ pub fn run(mut machine: Machine, args: i32, name: &[u8], runner: &mut Runner<'_,
     }
     machine.give_back();
     Ok(())
+}
+
+/// Whether the value on the top is the error of a command, which was counted when it was answered.
+fn is_counted(frame: &mut Frame<'_>) -> bool {
+    if frame.top() == 0 || frame.kind(-1) != Kind::Table {
+        return false;
+    }
+    frame.get_field(-1, "ignore_error_stats_update");
+    let is_counted = frame.kind(-1) == Kind::Boolean && frame.boolean(-1);
+    frame.pop(1);
+    is_counted
 }
 
 /// What the client is told of a script that had to end.
@@ -212,6 +225,7 @@ impl Runner<'_, '_> {
             Ok(command) => command,
             Err(failure) => {
                 self.session.note_denied(&failure, &args, Context::Script);
+                self.session.keyspace.note_refused(&args, &failure);
                 push_failure(frame, &failure.text());
                 return Ok(true);
             }
@@ -221,10 +235,15 @@ impl Runner<'_, '_> {
             let micros = self.session.keyspace.engine().clock_micros();
             monitors.show(micros, self.session.db, "lua", &args);
         }
-        let mut reply = Reply::new(self.protocol);
+        let (mut reply, begun) = (Reply::new(self.protocol), Instant::now());
         if let Err(failure) = self.run(command, &args, &mut reply) {
             self.ends = Some(failure);
             return Err(frame.end());
+        }
+        let keyspace = &self.session.keyspace;
+        keyspace.latencies.add(std::iter::once(command), begun.elapsed());
+        if !matches!(command.handler, Handler::Data(_)) {
+            keyspace.note_reply(command, &reply.bytes);
         }
         push_reply(frame, &reply.bytes)?;
         Ok(reply.bytes.first() == Some(&b'-'))
@@ -292,7 +311,13 @@ impl Runner<'_, '_> {
         }
     }
 
-    fn run_data(&mut self, command: &Command, run: crate::session::Run, args: &[&[u8]], reply: &mut Reply) -> Outcome {
+    fn run_data(
+        &mut self,
+        command: &'static Command,
+        run: crate::session::Run,
+        args: &[&[u8]],
+        reply: &mut Reply,
+    ) -> Outcome {
         let db = self.work.db(self.session.db)?;
         let keys = written_keys(command, args);
         for key in &keys {
@@ -309,7 +334,7 @@ impl Runner<'_, '_> {
                 reply,
                 may_block: false,
             },
-            run,
+            (command, run),
         )
     }
 }

@@ -151,7 +151,7 @@ fn is_of(mine: &SessionAccount, account: &AccountDef) -> bool {
 }
 
 /// The account that a name means: as it is shown, or the client's own, or for `default` the one of those who name none.
-fn named(call: &SessionCall, name: &[u8]) -> Option<Arc<AccountDef>> {
+pub(super) fn named(call: &SessionCall, name: &[u8]) -> Option<Arc<AccountDef>> {
     let visible = visible(call);
     let find = |name: &[u8]| visible.iter().find(|(shown, _)| shown.as_bytes() == name);
     let own = || {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::acl;
 use crate::call::is_word;
 use crate::clients::{Client, Unblock};
 use crate::failure::{Failure, Outcome, not_integer, syntax};
@@ -76,9 +77,19 @@ pub fn flag(call: &mut SessionCall) -> Outcome {
 }
 
 pub fn info(call: &mut SessionCall) -> Outcome {
-    let line = call.session.client.line(call.session.keyspace.now_ms());
+    let line = call
+        .session
+        .client
+        .line(call.session.keyspace.now_ms(), len_of(call.args));
     call.reply.verbatim("txt", format!("{line}\n").as_bytes());
     Ok(())
+}
+
+/// Bytes of a request.
+fn len_of(args: &[&[u8]]) -> usize {
+    let header = |number: usize| format!("*{number}\r\n").len();
+    let len = |arg: &&[u8]| header(arg.len()) + arg.len() + 2;
+    header(args.len()) + args.iter().map(len).sum::<usize>()
 }
 
 pub fn list(call: &mut SessionCall) -> Outcome {
@@ -103,7 +114,11 @@ pub fn list(call: &mut SessionCall) -> Outcome {
         _ => return Err(syntax()),
     }
     let now_ms = call.session.keyspace.now_ms();
-    let lines: String = wanted.iter().map(|client| client.line(now_ms) + "\n").collect();
+    let line = |client: &&Arc<Client>| {
+        let is_own = client.id == call.session.id;
+        client.line(now_ms, if is_own { len_of(call.args) } else { 0 }) + "\n"
+    };
+    let lines: String = wanted.iter().map(line).collect();
     call.reply.verbatim("txt", lines.as_bytes());
     Ok(())
 }
@@ -141,8 +156,13 @@ pub fn kill(call: &mut SessionCall) -> Outcome {
                 wanted.retain(|client| client.id == id);
             }
             name if is_word(name, "ADDR") => wanted.retain(|client| client.address.as_bytes() == value),
-            name if is_word(name, "LADDR") => wanted.clear(),
-            name if is_word(name, "USER") => wanted.retain(|client| client.user().as_bytes() == value),
+            name if is_word(name, "LADDR") => wanted.retain(|client| client.local_address.as_bytes() == value),
+            name if is_word(name, "USER") => {
+                if acl::named(call, value).is_none() {
+                    return Err(Failure::naming("ERR No such user '{}'", &[value]));
+                }
+                wanted.retain(|client| client.user().as_bytes() == value);
+            }
             name if is_word(name, "TYPE") => {
                 let listens = is_type(value)?;
                 wanted.retain(|client| listens == Some(client.listens()));

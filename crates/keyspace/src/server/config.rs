@@ -244,6 +244,7 @@ pub fn set(call: &mut SessionCall) -> Outcome {
 
 pub fn resetstat(call: &mut SessionCall) -> Outcome {
     call.session.keyspace.latencies.clear();
+    call.session.keyspace.errors.clear();
     call.reply.ok();
     Ok(())
 }

@@ -252,7 +252,7 @@ fn keys_of<'c>(args: &[&[u8]]) -> Outcome<Vec<(usize, Vec<&'c str>)>> {
         return Err(Failure::reply("ERR Invalid number of arguments specified for command"));
     }
     let keys = command.flagged_keys(args);
-    match keys.is_empty() {
+    match keys.is_empty() && !command.may_be_without_keys() {
         true => Err(Failure::reply("ERR Invalid arguments specified for command")),
         false => Ok(keys),
     }

@@ -83,8 +83,14 @@ pub fn info(call: &mut SessionCall) -> Outcome {
         "memory",
         [
             ("used_memory", memory.used().to_string()),
+            ("used_memory_human", human(memory.used())),
             ("maxmemory", memory.limit().to_string()),
+            ("maxmemory_human", human(memory.limit())),
             ("maxmemory_policy", "noeviction".to_owned()),
+            (
+                "number_of_cached_scripts",
+                keyspace.scripts.cache.lock().count().to_string(),
+            ),
         ],
     );
     let persistence = [
@@ -98,12 +104,19 @@ pub fn info(call: &mut SessionCall) -> Outcome {
         "stats",
         [
             ("total_commands_processed", keyspace.latencies.all_calls()),
+            ("total_error_replies", keyspace.errors.all()),
             ("tracking_total_keys", tracked_keys as u64),
             ("tracking_total_items", tracked_items as u64),
             ("tracking_total_prefixes", keyspace.tracking.prefixes_count() as u64),
         ],
     );
-    info.section("replication", [("role", "master"), ("connected_slaves", "0")]);
+    // Copies are not made by the protocol of Redis, so that it has come no further than its beginning.
+    let replication = [
+        ("role", "master"),
+        ("connected_slaves", "0"),
+        ("master_repl_offset", "0"),
+    ];
+    info.section("replication", replication);
     info.section(
         "cpu",
         cpu_seconds().map(|(name, seconds)| (name, format!("{seconds:.2}"))),
@@ -113,14 +126,24 @@ pub fn info(call: &mut SessionCall) -> Outcome {
         let all = Commands::get().all().iter();
         for command in all.flat_map(|command| std::iter::once(command).chain(&command.subcommands)) {
             governor::tick()?;
-            if let Some((calls, micros)) = keyspace.latencies.total(command) {
-                let each = micros as f64 / calls as f64;
-                let line = format!("calls={calls},usec={micros},usec_per_call={each:.2}");
+            let (calls, micros) = keyspace.latencies.total(command).unwrap_or_default();
+            let (refused, failed) = keyspace.errors.of(command);
+            if calls + refused + failed > 0 {
+                let each = micros as f64 / calls.max(1) as f64;
+                let line = format!(
+                    "calls={calls},usec={micros},usec_per_call={each:.2},rejected_calls={refused},failed_calls={failed}"
+                );
                 lines.push((format!("cmdstat_{}", command.name()), line));
             }
         }
         info.section("commandstats", lines);
     }
+    let codes = keyspace.errors.codes().into_iter();
+    let codes = codes.map(|(code, count)| {
+        let code = String::from_utf8_lossy(&code).into_owned();
+        (format!("errorstat_{code}"), format!("count={count}"))
+    });
+    info.section("errorstats", codes);
     info.section("cluster", [("cluster_enabled", 0)]);
     if info.wants("keyspace") {
         let mut lines = Vec::new();
@@ -137,6 +160,19 @@ pub fn info(call: &mut SessionCall) -> Outcome {
     }
     call.reply.verbatim("txt", info.text.as_bytes());
     Ok(())
+}
+
+/// A number of bytes with its unit.
+fn human(bytes: u64) -> String {
+    const UNITS: [char; 6] = ['K', 'M', 'G', 'T', 'P', 'E'];
+    if bytes < 1024 {
+        return format!("{bytes}B");
+    }
+    let (mut number, mut unit) = (bytes as f64 / 1024.0, 0);
+    while number >= 1024.0 {
+        (number, unit) = (number / 1024.0, unit + 1);
+    }
+    format!("{number:.2}{}", UNITS[unit])
 }
 
 /// What the process has used of the processors (proc(5): `stat`, in hundredths of a second).

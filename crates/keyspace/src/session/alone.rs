@@ -21,6 +21,10 @@ impl Surroundings for Alone {
         "127.0.0.1:1".to_owned()
     }
 
+    fn local_address(&self) -> String {
+        "127.0.0.1:6379".to_owned()
+    }
+
     fn kill(&self, _id: u64) -> bool {
         false
     }

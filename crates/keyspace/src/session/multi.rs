@@ -205,8 +205,9 @@ impl SessionCall<'_> {
             governor::tick()?;
             let (meant, begun) = (self.session.meant(args), Instant::now());
             let command = meant.command();
+            let at = self.reply.bytes.len();
             match meant {
-                Meant::Data { run, .. } => {
+                Meant::Data { command, run } => {
                     let db = keyspace.db(self.session.db, host)?;
                     let mut call = Call {
                         work: &mut work,
@@ -215,10 +216,9 @@ impl SessionCall<'_> {
                         reply: self.reply,
                         may_block: false,
                     };
-                    run_call(&mut call, run)?;
+                    run_call(&mut call, (command, run))?;
                 }
-                Meant::Script { run, .. } => {
-                    let at = self.reply.bytes.len();
+                Meant::Script { command, run } => {
                     let savepoint = work.savepoint();
                     let held = self.session.held_messages.as_ref().map_or(0, Vec::len);
                     let done = run(
@@ -242,9 +242,9 @@ impl SessionCall<'_> {
                             self.reply.error_bytes(&failure.text());
                         }
                     }
+                    self.session.note_reply(command, &self.reply.bytes[at..]);
                 }
-                Meant::Session { run, .. } => {
-                    let at = self.reply.bytes.len();
+                Meant::Session { command, run } => {
                     let done = run(&mut SessionCall {
                         session: self.session,
                         args,
@@ -259,11 +259,16 @@ impl SessionCall<'_> {
                             self.reply.error_bytes(&failure.text());
                         }
                     }
+                    self.session.note_reply(command, &self.reply.bytes[at..]);
                     self.reply.protocol = self.session.protocol;
                 }
                 // A table that has come since MULTI.
-                Meant::Rows { .. } => self.reply.error_bytes(&super::rows::refused_in_transaction().text()),
+                Meant::Rows { command } => {
+                    self.reply.error_bytes(&super::rows::refused_in_transaction().text());
+                    self.session.note_reply(command, &self.reply.bytes[at..]);
+                }
                 Meant::Refused(failure) => {
+                    keyspace.note_refused(args, &failure);
                     self.session.note_denied(&failure, args, Context::Multi);
                     self.reply.error_bytes(&failure.text());
                 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use redis_wire::{Protocol, Reply};
 
-use super::{ReplyMode, Session, SessionCall};
+use super::{Session, SessionCall};
 use crate::call::is_word;
+use crate::command::Command;
 use crate::failure::{Failure, Outcome};
 use crate::glob::Glob;
 use crate::hub::{Listens, Subscriber};
@@ -101,8 +102,9 @@ impl Session {
     /// Moves what is to be sent to the client beside replies to the replies, as far as these are no part of a longer one. Said before it is
     /// answered that nothing more comes: what came behind that would be taken for the reply to another command.
     pub(crate) fn tell_messages(&self, reply: &mut Reply) {
-        let is_sent = self.reply_mode == ReplyMode::On && !self.skips_reply && self.held_messages.is_none();
-        if is_sent && let Some(outbox) = self.client.outbox() {
+        if self.held_messages.is_none()
+            && let Some(outbox) = self.client.outbox()
+        {
             // Who has too much in it is sent away by his connection.
             outbox.take(&mut reply.bytes);
         }
@@ -303,6 +305,11 @@ pub fn refused(command: &str) -> Failure {
         "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
     );
     Failure::Reply(text.into())
+}
+
+/// Whether what a command answers are messages, which come whatever CLIENT REPLY says.
+pub fn pushes(command: &Command) -> bool {
+    command.name().ends_with("subscribe")
 }
 
 pub fn is_allowed(command: &str) -> bool {

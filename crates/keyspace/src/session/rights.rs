@@ -115,7 +115,7 @@ impl Session {
     /// Keeps what was refused, for ACL LOG.
     pub(crate) fn refused(&self, denied: Denied, context: Context, object: &[u8], user: &[u8]) {
         let now_ms = self.keyspace.now_ms();
-        let client = self.client.line(now_ms);
+        let client = self.client.line(now_ms, 0);
         let refusals = &self.keyspace.refusals;
         refusals.add(denied, context, object, user, client, now_ms);
     }

@@ -25,7 +25,7 @@ fn is_shown_later(command: &Command) -> bool {
 
 impl Session {
     /// Whether a command runs now, and is not put off by MULTI.
-    fn runs_now(&self, command: &Command) -> bool {
+    pub(super) fn runs_now(&self, command: &Command) -> bool {
         self.queue.is_none() || multi::runs_at_once(command)
     }
 
@@ -82,6 +82,14 @@ impl Session {
         if slowlog.is_slow(took) {
             let at = self.keyspace.now_ms() / 1000;
             slowlog.add(args, took, at, &self.client.address, self.client.name());
+        }
+    }
+
+    /// Counts a command whose reply is an error. What a script passes on is counted where it came from.
+    pub(crate) fn note_reply(&mut self, command: &Command, reply: &[u8]) {
+        match std::mem::take(&mut self.error_is_counted) {
+            true => self.keyspace.errors.failed(command),
+            false => self.keyspace.note_reply(command, reply),
         }
     }
 
