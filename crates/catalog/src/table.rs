@@ -157,6 +157,35 @@ impl TableDef {
         self.indexes.first().filter(|index| index.kind == IndexKind::Primary)
     }
 
+    /// What clients are told is the primary key: it, or the first unique key that tells all rows apart.
+    pub fn shown_as_primary(&self) -> Option<&IndexDef> {
+        let tells_apart = |index: &&IndexDef| {
+            let is_whole = |part: &IndexPart| {
+                let column = &self.columns[part.column];
+                part.prefix.is_none() && !column.nullable && !column.is_virtual()
+            };
+            index.kind == IndexKind::Unique && index.parts.iter().all(is_whole)
+        };
+        self.primary().or_else(|| self.indexes.iter().find(tells_apart))
+    }
+
+    /// Puts the indexes in the order in which MySQL keeps them, and checks them: those that tell all rows apart come first.
+    pub fn order_indexes(&mut self) {
+        let columns = &self.columns;
+        let has = |index: &IndexDef, is_such: &dyn Fn(&IndexPart) -> bool| index.parts.iter().any(is_such);
+        self.indexes.sort_by_key(|index| match index.kind {
+            IndexKind::Primary => (0, false, false, false),
+            IndexKind::Unique => (
+                1,
+                has(index, &|part| columns[part.column].nullable),
+                has(index, &|part| columns[part.column].is_virtual()),
+                has(index, &|part| part.prefix.is_some()),
+            ),
+            IndexKind::Plain => (2, false, false, false),
+            IndexKind::FullText => (3, false, false, false),
+        });
+    }
+
     /// Every index but the primary key.
     pub fn secondaries(&self) -> &[IndexDef] {
         match self.primary() {

@@ -116,6 +116,7 @@ impl ColumnFlags {
     pub const MULTIPLE_KEY: ColumnFlags = ColumnFlags(8);
     pub const AUTO_INCREMENT: ColumnFlags = ColumnFlags(512);
     pub const TIMESTAMP: ColumnFlags = ColumnFlags(1024);
+    pub const PART_KEY: ColumnFlags = ColumnFlags(16384);
     pub const NO_DEFAULT_VALUE: ColumnFlags = ColumnFlags(4096);
     pub const ON_UPDATE_NOW: ColumnFlags = ColumnFlags(8192);
 

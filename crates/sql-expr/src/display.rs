@@ -22,6 +22,7 @@ impl Display for Expr {
                 false => f.write_str(&column.name),
             },
             ExprKind::Param(_) => f.write_char('?'),
+            ExprKind::NoDefault(_) => f.write_str("default"),
             ExprKind::UserVariable { name, .. } => write!(f, "(@`{name}`)"),
             ExprKind::AssignUserVariable { name, value } => write!(f, "(@`{name}`:={value})"),
             ExprKind::SystemVariable { scope, name } => {

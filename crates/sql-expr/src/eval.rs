@@ -161,6 +161,13 @@ impl Expr {
                 Some(value) => Ok(local(value, ctx)),
                 None => Err(SqlError::internal("a parameter has no value")),
             },
+            ExprKind::NoDefault(column) => {
+                ctx.warn(SqlError::new(ErrorKind::NoDefaultForField, &[column]))?;
+                Ok(match self.ty.nullable {
+                    true => Value::Null,
+                    false => types::cast::implicit_default(&self.ty),
+                })
+            }
             ExprKind::UserVariable { name, .. } => {
                 let value = ctx
                     .services

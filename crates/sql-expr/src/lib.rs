@@ -95,6 +95,8 @@ pub enum ExprKind {
     },
     /// The n-th `?`, from 0.
     Param(usize),
+    /// `DEFAULT` for this column, which has none: 1364, or its type's implicit default where the mode lets it pass.
+    NoDefault(Arc<str>),
     /// `@name`
     UserVariable {
         name: Arc<str>,

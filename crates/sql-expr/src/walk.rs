@@ -37,6 +37,7 @@ impl ExprKind {
             ExprKind::Column(_)
             | ExprKind::Outer { .. }
             | ExprKind::Param(_)
+            | ExprKind::NoDefault(_)
             | ExprKind::UserVariable { .. }
             | ExprKind::AssignUserVariable { .. }
             | ExprKind::SystemVariable { .. }
@@ -57,6 +58,7 @@ impl Expr {
             | ExprKind::Column(_)
             | ExprKind::Outer { .. }
             | ExprKind::Param(_)
+            | ExprKind::NoDefault(_)
             | ExprKind::UserVariable { .. }
             | ExprKind::SystemVariable { .. }
             | ExprKind::Aggregate(_)
@@ -112,6 +114,7 @@ impl Expr {
             | ExprKind::Column(_)
             | ExprKind::Outer { .. }
             | ExprKind::Param(_)
+            | ExprKind::NoDefault(_)
             | ExprKind::UserVariable { .. }
             | ExprKind::SystemVariable { .. }
             | ExprKind::Aggregate(_)

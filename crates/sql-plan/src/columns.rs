@@ -10,21 +10,19 @@ use types::{SqlResult, SqlType, UnixTime, Value, Warnings};
 pub fn table_column(table: &TableDef, alias: &str, position: usize) -> ResultColumn {
     let column = &table.columns[position];
     let mut flags = ColumnFlags::default();
-    let part_of = |wanted: &dyn Fn(&IndexDef) -> bool| {
-        table
-            .indexes
-            .iter()
-            .any(|index| wanted(index) && index.parts.iter().any(|part| part.column == position))
-    };
+    let has_it = |index: &IndexDef| index.parts.iter().any(|part| part.column == position);
+    let primary = table.shown_as_primary();
     let leads = |wanted: &dyn Fn(&IndexDef) -> bool| {
         table
             .indexes
             .iter()
+            .filter(|index| primary.is_none_or(|primary| primary.id != index.id))
             .any(|index| wanted(index) && index.parts.first().is_some_and(|part| part.column == position))
     };
     let has_no_default = column.default.is_none() && !column.nullable && !column.auto_increment;
     let told = [
-        (part_of(&|index| index.kind == IndexKind::Primary), ColumnFlags::PRI_KEY),
+        (primary.is_some_and(has_it), ColumnFlags::PRI_KEY),
+        (table.indexes.iter().any(has_it), ColumnFlags::PART_KEY),
         (
             leads(&|index| index.kind == IndexKind::Unique && index.parts.len() == 1),
             ColumnFlags::UNIQUE_KEY,
@@ -50,6 +48,11 @@ pub fn table_column(table: &TableDef, alias: &str, position: usize) -> ResultCol
         ty: column.ty.clone(),
         flags,
     }
+}
+
+/// Whether a column of bytes takes the codes of text, which are not those of UTF-8.
+pub fn takes_codes(column: &SqlType, text: &SqlType) -> bool {
+    column.kind.is_binary() && text.kind.is_text() && !text.charset().is_utf8()
 }
 
 /// The value of a column's constant default; `None` for `CURRENT_TIMESTAMP`, expressions and columns without one.

@@ -7,7 +7,7 @@ use catalog::{ColumnDefault, Privileges};
 use parser::ast::{self, InsertSource, InsertVerb, TableRef};
 use sql_expr::sort::SortKey;
 use sql_expr::{Binder, Clause, Expr, ExprKind};
-use types::{Decimal, ErrorKind, SqlError, SqlResult, SqlType, Value};
+use types::{Decimal, ErrorKind, SqlError, SqlResult, SqlType, TypeKind, Value};
 
 use super::access::{Choice, OrderWish, choose};
 use super::scope::NewRow;
@@ -282,9 +282,13 @@ fn takes_values(table: &Table, column: usize) -> SqlResult<()> {
     Ok(())
 }
 
-/// A hex literal is a number where the column is numeric; one of more bytes than a number has is beyond what the column holds.
-fn as_column_wants(expr: Expr, table: &Table, column: usize) -> Expr {
+/// A hex literal is a number where the column is numeric; one of more bytes than a number has is beyond what the column holds. Of text a
+/// column of bytes gets the codes of its character set.
+pub(crate) fn as_column_wants(expr: Expr, table: &Table, column: usize) -> Expr {
     let kind = table.def.columns[column].ty.kind;
+    if crate::columns::takes_codes(&table.def.columns[column].ty, &expr.ty) {
+        return sql_expr::convert::as_bytes(expr);
+    }
     match &expr.kind {
         ExprKind::HexLiteral(Value::Bytes(bytes)) if kind.is_integer() && bytes.len() > size_of::<u64>() => {
             Expr::literal(Value::Decimal(Decimal::max(20, 0)), SqlType::decimal(20, 0).not_null())
@@ -496,12 +500,20 @@ pub fn bind_assignments(
 }
 
 /// `column = DEFAULT`
-fn assigned_default(planner: &Planner<'_>, table: &Arc<Table>, column: usize) -> SqlResult<Expr> {
+pub(crate) fn assigned_default(planner: &Planner<'_>, table: &Arc<Table>, column: usize) -> SqlResult<Expr> {
     let definition = &table.def.columns[column];
     match default_value(planner, table, column)? {
         InsertValue::Expr(expr) => Ok(expr),
         InsertValue::Default(value) => Ok(Expr::literal(value, definition.ty.clone())),
-        _ => Err(SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name])),
+        // Without a default of its own an ENUM has its first member.
+        _ if definition.ty.kind == TypeKind::Enum && !definition.nullable => {
+            let value = types::cast::implicit_default(&definition.ty);
+            Ok(Expr::literal(value, definition.ty.clone()))
+        }
+        _ => Ok(Expr {
+            kind: ExprKind::NoDefault(definition.name.as_str().into()),
+            ..Expr::literal(Value::Null, definition.ty.clone())
+        }),
     }
 }
 

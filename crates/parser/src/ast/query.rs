@@ -1,6 +1,6 @@
 //! SELECT and its relatives: query expressions, table references, CTEs, locking clauses.
 
-use super::{ColumnName, DataType, Expr, Ident, JsonOnResponse, Local, SourceText, TableName, WindowSpec};
+use super::{ColumnName, DataType, Expr, Ident, JsonOnResponse, Literal, Local, SourceText, TableName, WindowSpec};
 
 /// A query expression: a body with what applies to the whole of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,6 +148,14 @@ impl SelectItem {
                 expr: Expr::Column(column),
                 ..
             } => Some(&column.name),
+            SelectItem::Expr {
+                expr: Expr::Function(call),
+                text,
+                ..
+            } => match (call.name.eq_ignore_ascii_case("NAME_CONST"), call.args.first()) {
+                (true, Some(Expr::Literal(Literal::String(name)))) => std::str::from_utf8(name).ok(),
+                _ => Some(text.0.as_deref().unwrap_or("")),
+            },
             SelectItem::Expr { text, .. } => Some(text.0.as_deref().unwrap_or("")),
             SelectItem::Wildcard | SelectItem::TableWildcard(_) => None,
         }

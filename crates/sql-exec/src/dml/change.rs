@@ -482,6 +482,7 @@ pub fn duplicate_error(table: &Table, index: types::IndexId, values: &[Value], z
     let text = |column: usize| match &values[column] {
         Value::Null => "NULL".to_owned(),
         Value::Timestamp(moment) => zone.to_local(*moment).to_string(),
+        Value::Bytes(bytes) if table.def.columns[column].ty.kind.is_binary() => printable(bytes),
         value => sql_plan::text::column_text(value, &table.def.columns[column].ty),
     };
     let entry: Vec<String> = definition
@@ -498,14 +499,25 @@ pub fn duplicate_error(table: &Table, index: types::IndexId, values: &[Value], z
         &definition.name
     };
     let mut entry = entry.join("-");
-    // MySQL's messages hold 64 characters of a key.
-    if let Some((cut, _)) = entry.char_indices().nth(64) {
+    if let Some((cut, _)) = entry.char_indices().nth(MESSAGE_CHARS) {
         entry.truncate(cut);
     }
     SqlError::new(
         ErrorKind::DupEntry,
         &[&entry, &format_args!("{}.{}", table.def.name, name)],
     )
+}
+
+/// Of a key in a message.
+const MESSAGE_CHARS: usize = 64;
+
+/// Bytes as messages show them: what is no printable ASCII as `\xHH`.
+fn printable(bytes: &[u8]) -> String {
+    let shown = bytes.iter().take(MESSAGE_CHARS).map(|byte| match byte {
+        b' '..=b'~' => char::from(*byte).to_string(),
+        _ => format!("\\x{byte:02X}"),
+    });
+    shown.collect()
 }
 
 /// Whether views WITH CHECK OPTION show the row as it becomes: 1369, with IGNORE a warning, where one does not.

@@ -100,6 +100,18 @@ fn is_volatile(plan: &InsertPlan) -> bool {
         || assignments.iter().any(|assignment| assignment.value.is_volatile())
 }
 
+/// The types of the columns of a query whose text has other codes than UTF-8, and goes into columns of bytes.
+fn encoded(plan: &InsertPlan) -> Vec<Option<&SqlType>> {
+    let Source::Query(query) = &plan.source else {
+        return Vec::new();
+    };
+    let given = plan.columns.iter().zip(&query.plan.shape.columns);
+    let given = given.map(|(&column, given)| (&plan.table.def.columns[column].ty, &given.ty));
+    given
+        .map(|(to, from)| sql_plan::columns::takes_codes(to, from).then_some(from))
+        .collect()
+}
+
 /// What a list gives for a column.
 pub(super) enum Given {
     Value(Value),
@@ -131,6 +143,8 @@ pub(super) struct Inserter<'a> {
     values: Vec<Value>,
     /// The row of the source that ON DUPLICATE KEY UPDATE may name columns of.
     source_row: Vec<Value>,
+    /// Of each column of a query: its type, where the bytes of its text go into a column of bytes.
+    encoded: Vec<Option<&'a SqlType>>,
     automatic_ids: AutomaticIds,
     /// BEFORE triggers see the row before what is missing in it is an error.
     fires_before: bool,
@@ -173,6 +187,7 @@ impl<'a> Inserter<'a> {
             missing: Vec::new(),
             values: Vec::new(),
             source_row: Vec::new(),
+            encoded: encoded(plan),
             automatic_ids: AutomaticIds {
                 unused: 0..0,
                 taken: 0,
@@ -255,7 +270,17 @@ impl<'a> Inserter<'a> {
         if matches!(self.plan.on_duplicate, OnDuplicate::Update(_)) {
             self.source_row.extend_from_slice(row);
         }
-        self.take(self.plan.columns.len(), |at, _| Ok(Given::Value(row[at].clone())))
+        let encoded = std::mem::take(&mut self.encoded);
+        let taken = self.take(self.plan.columns.len(), |at, _| {
+            Ok(Given::Value(match (&row[at], encoded.get(at).copied().flatten()) {
+                (value @ Value::Str(_), Some(ty)) => {
+                    Value::Bytes(sql_expr::convert::to_encoded_bytes(value, ty).into_owned().into())
+                }
+                (value, _) => value.clone(),
+            }))
+        });
+        self.encoded = encoded;
+        taken
     }
 
     /// Sets a column; true when it waits for an automatic id.

@@ -106,6 +106,8 @@ pub struct AggregateCall {
     pub distinct: bool,
     pub args: Vec<Expr>,
     pub order_by: Vec<SortKey>,
+    /// It was not written.
+    order_is_implied: bool,
     pub separator: String,
     /// The type of the result.
     pub ty: SqlType,
@@ -122,10 +124,11 @@ impl AggregateCall {
         function: AggregateFunction,
         distinct: bool,
         args: Vec<Expr>,
-        order_by: Vec<SortKey>,
+        mut order_by: Vec<SortKey>,
         separator: Option<String>,
         ctx: &EvalContext<'_>,
     ) -> SqlResult<AggregateCall> {
+        let order_is_implied = function == AggregateFunction::GroupConcat && distinct && order_by.is_empty();
         let expected = match function {
             AggregateFunction::Count if distinct => !args.is_empty(),
             AggregateFunction::Count => args.len() <= 1,
@@ -181,6 +184,14 @@ impl AggregateCall {
                 )
             }
             AggregateFunction::GroupConcat => {
+                // MySQL keeps what it has seen in its order.
+                if order_is_implied {
+                    let key = |arg: &Expr| SortKey {
+                        expr: arg.clone(),
+                        descending: false,
+                    };
+                    order_by = args.iter().map(key).collect();
+                }
                 for key in &order_by {
                     let (comparison, ..) = compare::unify(
                         key.expr.clone(),
@@ -223,6 +234,7 @@ impl AggregateCall {
             distinct,
             args,
             order_by,
+            order_is_implied,
             separator,
             ty,
             coercibility,
@@ -295,7 +307,8 @@ impl std::fmt::Display for AggregateCall {
             let comma = if i > 0 { "," } else { "" };
             write!(f, "{comma}{arg}")?;
         }
-        for (i, key) in self.order_by.iter().enumerate() {
+        let written = self.order_by.iter().filter(|_| !self.order_is_implied);
+        for (i, key) in written.enumerate() {
             let before = if i > 0 { "," } else { " order by " };
             let after = if key.descending { " desc" } else { "" };
             write!(f, "{before}{}{after}", key.expr)?;

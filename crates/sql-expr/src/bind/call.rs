@@ -40,7 +40,11 @@ impl Binder<'_> {
         };
         let args = self.bind_all(&call.args)?;
         let ty = query.columns()[0].clone();
-        let coercibility = Coercibility::of_column(&ty);
+        // What it returns gives way to what a column has.
+        let coercibility = match Coercibility::of_column(&ty) {
+            Coercibility::Implicit => Coercibility::Coercible,
+            other => other,
+        };
         let is_fixed = |arg: &Expr| arg.is_constant() && !arg.reads_outer();
         let once = query.is_deterministic() && args.iter().all(is_fixed);
         let function = SubqueryExpr {

@@ -243,6 +243,10 @@ impl<'a> Binder<'a> {
         // A DECIMAL may have any digits by the time that it is read.
         let ty = match ty.kind {
             types::TypeKind::Decimal => SqlType::decimal(types::decimal::MAX_PRECISION, types::decimal::MAX_SCALE),
+            // It may be given any value by then.
+            types::TypeKind::Null if self.ctx.services.assigns_user_variables() => {
+                SqlType::blob(types::TypeKind::MediumBlob)
+            }
             _ => ty,
         };
         let ty = SqlType { nullable: true, ..ty };

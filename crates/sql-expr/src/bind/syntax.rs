@@ -40,11 +40,12 @@ impl Binder<'_> {
             _ => operand,
         };
         let ty = match length {
-            None if is_string => string_type(printed_chars(&operand.ty), ty.collation),
+            None if is_string => string_type(units_of(&operand.ty, ty.collation), ty.collation),
             _ => ty,
         };
         // Text that is no date becomes NULL.
         let nullable = operand.ty.nullable
+            || ty.kind.is_binary()
             || (ty.kind.is_temporal() && !operand.ty.kind.is_temporal())
             || matches!(ty.kind, TypeKind::Year | TypeKind::Json);
         let coercibility = Coercibility::of_column(&ty);
@@ -61,6 +62,7 @@ impl Binder<'_> {
         })
     }
 
+    /// `CONVERT(operand USING charset)`
     pub(super) fn convert_using(&mut self, tree: &ast::ConvertUsing) -> SqlResult<Expr> {
         let operand = self.bind(&tree.operand)?;
         let charset = charset_by_name(&tree.charset)?;
@@ -70,8 +72,9 @@ impl Binder<'_> {
         } else {
             charset.default_collation()
         };
-        let ty = string_type(printed_chars(&operand.ty), collation);
-        let nullable = operand.ty.nullable;
+        let ty = string_type(units_of(&operand.ty, collation), collation);
+        // Text that the other set lacks may become NULL.
+        let nullable = operand.ty.nullable || collation == CollationId::BINARY;
         let kind = ExprKind::Cast(Box::new(Cast {
             operand,
             length: None,
@@ -270,5 +273,14 @@ pub fn interval_unit(unit: IntervalUnit) -> types::time::IntervalUnit {
         IntervalUnit::DayMinute => Unit::DayMinute,
         IntervalUnit::DayHour => Unit::DayHour,
         IntervalUnit::YearMonth => Unit::YearMonth,
+    }
+}
+
+/// How long the text of a value may be as a string of a collation: in bytes for a binary one.
+fn units_of(ty: &SqlType, collation: CollationId) -> u64 {
+    let chars = printed_chars(ty);
+    match ty.kind.is_text() && collation == CollationId::BINARY {
+        true => chars * u64::from(ty.charset().max_bytes_per_char()),
+        false => chars,
     }
 }

@@ -269,6 +269,26 @@ pub fn hex_as_number(expr: Expr) -> Expr {
     }
 }
 
+/// Text as the bytes of its character set.
+pub fn as_bytes(expr: Expr) -> Expr {
+    let chars = crate::functions::printed_chars(&expr.ty) * u64::from(expr.ty.charset().max_bytes_per_char());
+    let ty = crate::functions::string_type(chars, CollationId::BINARY);
+    let ty = SqlType {
+        nullable: expr.ty.nullable,
+        ..ty
+    };
+    let cast = crate::Cast {
+        operand: expr,
+        length: None,
+        elements: None,
+    };
+    Expr {
+        kind: ExprKind::Cast(Box::new(cast)),
+        ty,
+        coercibility: Coercibility::Implicit,
+    }
+}
+
 /// An operand where a number is wanted: a hex literal as one, and IF, CASE and NULLIF with the numbers of what they choose. That of an ENUM or
 /// SET column is its index, while their text would be read as a number; COALESCE and LEAST give the text, LEAST of dates and times the number.
 pub fn as_number(expr: Expr) -> Expr {

@@ -82,6 +82,15 @@ fn locate(args: &Args<'_>, haystack: usize, needle: usize, from: i64) -> SqlResu
 fn find_in_set(args: &Args<'_>) -> SqlResult<Value> {
     let collation = search_collation(args);
     let (wanted, list) = (args.string_under(0, collation)?, args.string_under(1, collation)?);
+    // Of a SET it is the place among all that may be in it.
+    if let Value::Set(set) = args.value(1) {
+        let place = set
+            .labels
+            .iter()
+            .position(|label| collation.equal(label.as_bytes(), &wanted));
+        let place = place.filter(|at| set.bits >> at & 1 == 1);
+        return Ok(Value::Int(place.map_or(0, |at| at as i64 + 1)));
+    }
     if list.is_empty() || wanted.contains(&b',') {
         return Ok(Value::Int(0));
     }

@@ -103,14 +103,14 @@ pub fn plan_multi_update(planner: &Planner<'_>, update: &ast::Update) -> SqlResu
         let column = slot - scope.tables[at].offset;
         let definition = &table.def.columns[column];
         if definition.generated.is_some() {
+            if matches!(assignment.value, ast::Expr::Default) {
+                continue;
+            }
             let names: [&dyn std::fmt::Display; 2] = [&definition.name, &table.def.name];
             return Err(SqlError::new(ErrorKind::NonDefaultValueForGeneratedColumn, &names));
         }
         let value = match &assignment.value {
-            ast::Expr::Default => match crate::columns::constant_default(definition) {
-                Some(value) => Expr::literal(value, definition.ty.clone()),
-                None => return Err(SqlError::new(ErrorKind::NoDefaultForField, &[&definition.name])),
-            },
+            ast::Expr::Default => crate::dml::assigned_default(planner, &table, column)?,
             value => {
                 let (ctx, options) = (planner.ctx, planner.options());
                 Binder::new(&mut scope, ctx, options).bind(value)?

@@ -327,10 +327,9 @@ fn plan_term(
         plan.renewed.extend(renewed);
         return Ok(plan);
     }
-    if !query.locks.is_empty() {
-        return Err(SqlError::new(ErrorKind::WrongUsage, &[&"UNION", &"FOR UPDATE"]));
-    }
-    let (body, shape, correlated) = plan_body(planner, &query.body, common, &mut outer)?;
+    let locked = with_locks_inside(query);
+    let body = locked.as_ref().unwrap_or(&query.body);
+    let (body, shape, correlated) = plan_body(planner, body, common, &mut outer)?;
     let mut scope = scope::OutputScope::new(planner, &shape, 0);
     let mut order = Vec::new();
     for item in &query.order_by {
@@ -605,4 +604,28 @@ pub fn select_of(expr: &ast::Expr) -> Arc<Statement> {
     Arc::new(Statement::Query(Box::new(ast::Query::plain(QueryBody::Select(
         Box::new(select),
     )))))
+}
+
+/// `… UNION … FOR UPDATE` locks the rows of its last part.
+fn with_locks_inside(query: &ast::Query) -> Option<QueryBody> {
+    if query.locks.is_empty() {
+        return None;
+    }
+    let mut body = query.body.clone();
+    let QueryBody::SetOperation(set) = &mut body else {
+        return None;
+    };
+    let last = set.rest.last_mut()?;
+    let part = std::mem::replace(&mut last.body, QueryBody::Values(Vec::new()));
+    last.body = QueryBody::Query(Box::new(match part {
+        QueryBody::Query(mut inner) => {
+            inner.locks.extend(query.locks.iter().cloned());
+            *inner
+        }
+        part => ast::Query {
+            locks: query.locks.clone(),
+            ..ast::Query::plain(part)
+        },
+    }));
+    Some(body)
 }

@@ -184,16 +184,6 @@ pub(super) fn check_constraint_name(name: &str) -> SqlResult<()> {
     }
 }
 
-/// The unique key that stands for a primary one that was not written: the first without NULLs.
-fn standing_for_primary(def: &TableDef) -> Option<&IndexDef> {
-    if def.primary().is_some() {
-        return None;
-    }
-    let is_whole = |part: &IndexPart| part.prefix.is_none() && !def.columns[part.column].nullable;
-    let mut unique = def.indexes.iter().filter(|index| index.is_unique());
-    unique.find(|index| index.parts.iter().all(is_whole))
-}
-
 /// Adds columns and keys to a table and checks the whole. Serves CREATE and ALTER.
 #[derive(Debug)]
 pub struct TableBuilder {
@@ -607,6 +597,12 @@ impl TableBuilder {
             return full_text::check_column(column);
         }
         let is_string = ty.kind.is_text() || ty.kind.is_binary();
+        let is_list = matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
+        // As many bytes as it has are all of it.
+        let is_whole = |length: u32| !is_string && !is_list && u64::from(length) == declared_bytes(ty);
+        if part.prefix.is_some_and(is_whole) {
+            part.prefix = None;
+        }
         match part.prefix {
             Some(0) => return Err(SqlError::new(ErrorKind::KeyPartZero, &[&column.name])),
             Some(_) if !is_string => return Err(ErrorKind::WrongSubKey.into()),
@@ -662,9 +658,6 @@ impl TableBuilder {
         if def.columns.is_empty() {
             return Err(ErrorKind::TableMustHaveColumns.into());
         }
-        if standing_for_primary(def).is_some_and(|index| !index.visible) {
-            return Err(ErrorKind::PkIndexCantBeInvisible.into());
-        }
         if def.columns.iter().all(|column| column.invisible) {
             return Err(ErrorKind::TableMustHaveColumns.into());
         }
@@ -689,13 +682,10 @@ impl TableBuilder {
         if counters.next().is_some() || counter.is_some_and(|position| !is_key(position)) {
             return Err(ErrorKind::WrongAutoKey.into());
         }
-        // Unique keys before the others, as MySQL orders and lists them.
-        self.def.indexes.sort_by_key(|index| match index.kind {
-            IndexKind::Primary => 0,
-            IndexKind::Unique => 1,
-            IndexKind::Plain => 2,
-            IndexKind::FullText => 3,
-        });
+        self.def.order_indexes();
+        if self.def.shown_as_primary().is_some_and(|index| !index.visible) {
+            return Err(ErrorKind::PkIndexCantBeInvisible.into());
+        }
         Ok((self.def, self.lenience.warnings))
     }
 }

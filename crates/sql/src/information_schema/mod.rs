@@ -49,6 +49,8 @@ pub enum ColumnKind {
     Text(u32),
     /// The name of a database or a table, which other case makes another.
     Name,
+    /// The name of a column, an index or a constraint, which other case does not.
+    Label,
     LongText,
     Number,
     Signed,
@@ -62,11 +64,11 @@ pub enum ColumnKind {
 
 impl ColumnKind {
     fn sql_type(self) -> SqlType {
-        // MySQL's dictionary compares names of columns, indexes and constraints by utf8mb3_general_ci.
         let collation = CollationId::UTF8MB3_GENERAL_CI;
         match self {
             ColumnKind::Text(chars) => SqlType::varchar(chars, collation),
             ColumnKind::Name => SqlType::varchar(64, NAMES),
+            ColumnKind::Label => SqlType::varchar(64, CollationId::UTF8MB3_TOLOWER_CI),
             ColumnKind::LongText => SqlType::text(TypeKind::LongText, collation),
             ColumnKind::Number => SqlType::bigint_unsigned(),
             ColumnKind::Signed => SqlType::bigint(),

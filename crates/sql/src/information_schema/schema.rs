@@ -388,7 +388,7 @@ fn extra(column: &ColumnDef) -> String {
 fn column_key(table: &TableDef, at: usize) -> &'static str {
     let leads = |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == at);
     if table
-        .primary()
+        .shown_as_primary()
         .is_some_and(|index| index.parts.iter().any(|part| part.column == at))
     {
         return "PRI";

@@ -1,6 +1,6 @@
 //! Every virtual table: its name and columns as in MySQL 8.0, and who gives its rows.
 
-use super::ColumnKind::{FineMoment, Hundredths, LongText, Moment, Name, Number, Signed, Text};
+use super::ColumnKind::{FineMoment, Hundredths, Label, LongText, Moment, Name, Number, Signed, Text};
 use super::{
     ColumnKind, VirtualColumn, VirtualTable, accounts, grants, keywords, locks, memory, no_rows, schema, server, users,
     views,
@@ -49,7 +49,7 @@ const ROLES: &[VirtualColumn] = columns![
 ];
 
 const COLUMNS: &[VirtualColumn] = columns![
-    "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "COLUMN_NAME" Text(64),
+    "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "COLUMN_NAME" Label,
     "ORDINAL_POSITION" Number, "COLUMN_DEFAULT" LongText, "IS_NULLABLE" Text(3), "DATA_TYPE" LongText,
     "CHARACTER_MAXIMUM_LENGTH" Signed, "CHARACTER_OCTET_LENGTH" Signed, "NUMERIC_PRECISION" Number,
     "NUMERIC_SCALE" Number, "DATETIME_PRECISION" Number, "CHARACTER_SET_NAME" Text(64), "COLLATION_NAME" Text(64),
@@ -59,7 +59,7 @@ const COLUMNS: &[VirtualColumn] = columns![
 
 const STATISTICS: &[VirtualColumn] = columns![
     "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "NON_UNIQUE" Signed,
-    "INDEX_SCHEMA" Name, "INDEX_NAME" Text(64), "SEQ_IN_INDEX" Number, "COLUMN_NAME" Text(64),
+    "INDEX_SCHEMA" Name, "INDEX_NAME" Label, "SEQ_IN_INDEX" Number, "COLUMN_NAME" Label,
     "COLLATION" Text(1), "CARDINALITY" Signed, "SUB_PART" Signed, "PACKED" Text(1), "NULLABLE" Text(3),
     "INDEX_TYPE" Text(11), "COMMENT" Text(8), "INDEX_COMMENT" Text(2048), "IS_VISIBLE" Text(3), "EXPRESSION" LongText,
 ];
@@ -96,17 +96,17 @@ pub static TABLES: &[VirtualTable] = &[
     of_schema(
         "KEY_COLUMN_USAGE",
         columns![
-            "CONSTRAINT_CATALOG" Name, "CONSTRAINT_SCHEMA" Name, "CONSTRAINT_NAME" Text(64),
-            "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "COLUMN_NAME" Text(64),
+            "CONSTRAINT_CATALOG" Name, "CONSTRAINT_SCHEMA" Name, "CONSTRAINT_NAME" Label,
+            "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "COLUMN_NAME" Label,
             "ORDINAL_POSITION" Number, "POSITION_IN_UNIQUE_CONSTRAINT" Number, "REFERENCED_TABLE_SCHEMA" Name,
-            "REFERENCED_TABLE_NAME" Name, "REFERENCED_COLUMN_NAME" Text(64),
+            "REFERENCED_TABLE_NAME" Name, "REFERENCED_COLUMN_NAME" Label,
         ],
         schema::key_column_usage,
     ),
     of_schema(
         "TABLE_CONSTRAINTS",
         columns![
-            "CONSTRAINT_CATALOG" Name, "CONSTRAINT_SCHEMA" Name, "CONSTRAINT_NAME" Text(64),
+            "CONSTRAINT_CATALOG" Name, "CONSTRAINT_SCHEMA" Name, "CONSTRAINT_NAME" Label,
             "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "CONSTRAINT_TYPE" Text(11), "ENFORCED" Text(3),
         ],
         schema::table_constraints,
@@ -114,15 +114,15 @@ pub static TABLES: &[VirtualTable] = &[
     of_schema(
         "CHECK_CONSTRAINTS",
         columns![
-            "CONSTRAINT_CATALOG" Name, "CONSTRAINT_SCHEMA" Name, "CONSTRAINT_NAME" Text(64), "CHECK_CLAUSE" LongText,
+            "CONSTRAINT_CATALOG" Name, "CONSTRAINT_SCHEMA" Name, "CONSTRAINT_NAME" Label, "CHECK_CLAUSE" LongText,
         ],
         schema::check_constraints,
     ),
     of_schema(
         "REFERENTIAL_CONSTRAINTS",
         columns![
-            "CONSTRAINT_CATALOG" Name, "CONSTRAINT_SCHEMA" Name, "CONSTRAINT_NAME" Text(64),
-            "UNIQUE_CONSTRAINT_CATALOG" Name, "UNIQUE_CONSTRAINT_SCHEMA" Name, "UNIQUE_CONSTRAINT_NAME" Text(64),
+            "CONSTRAINT_CATALOG" Name, "CONSTRAINT_SCHEMA" Name, "CONSTRAINT_NAME" Label,
+            "UNIQUE_CONSTRAINT_CATALOG" Name, "UNIQUE_CONSTRAINT_SCHEMA" Name, "UNIQUE_CONSTRAINT_NAME" Label,
             "MATCH_OPTION" Text(7), "UPDATE_RULE" Text(11), "DELETE_RULE" Text(11), "TABLE_NAME" Name,
             "REFERENCED_TABLE_NAME" Name,
         ],
@@ -196,8 +196,8 @@ pub static TABLES: &[VirtualTable] = &[
     of_schema(
         "PARTITIONS",
         columns![
-            "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "PARTITION_NAME" Text(64),
-            "SUBPARTITION_NAME" Text(64), "PARTITION_ORDINAL_POSITION" Number, "SUBPARTITION_ORDINAL_POSITION" Number,
+            "TABLE_CATALOG" Name, "TABLE_SCHEMA" Name, "TABLE_NAME" Name, "PARTITION_NAME" Label,
+            "SUBPARTITION_NAME" Label, "PARTITION_ORDINAL_POSITION" Number, "SUBPARTITION_ORDINAL_POSITION" Number,
             "PARTITION_METHOD" Text(13), "SUBPARTITION_METHOD" Text(13), "PARTITION_EXPRESSION" Text(2048),
             "SUBPARTITION_EXPRESSION" Text(2048), "PARTITION_DESCRIPTION" LongText, "TABLE_ROWS" Number,
         ],
@@ -502,7 +502,7 @@ pub static TABLES: &[VirtualTable] = &[
         "ROLE_COLUMN_GRANTS",
         columns![
             "GRANTOR" Text(97), "GRANTOR_HOST" Text(256), "GRANTEE" Text(32), "GRANTEE_HOST" Text(255),
-            "TABLE_CATALOG" Text(3), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Text(64),
+            "TABLE_CATALOG" Text(3), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Label,
             "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
         ],
         accounts::role_column_grants,

@@ -210,10 +210,18 @@ impl Writer<'_, '_> {
 
     /// What `*` stands for; `None` where the clause cannot be planned by itself: its ON names columns from around.
     fn shown(&self, from: &[TableRef]) -> Option<Shown> {
+        self.shown_by(SelectItem::Wildcard, from)
+    }
+
+    /// What `*`, or `table.*`, stands for.
+    fn shown_by(&self, wildcard: SelectItem, from: &[TableRef]) -> Option<Shown> {
         if from.is_empty() {
             return Some(Shown::default());
         }
-        let select = Select::all_of(from.to_vec());
+        let select = Select {
+            items: vec![wildcard],
+            ..Select::all_of(from.to_vec())
+        };
         let mut query = Query::plain(QueryBody::Select(Box::new(select)));
         if !self.common.is_empty() {
             query.with = Some(ast::With {
@@ -233,18 +241,23 @@ impl Writer<'_, '_> {
         let Some(shown) = shown else { return };
         let mut items = Vec::with_capacity(select.items.len());
         for item in std::mem::take(&mut select.items) {
-            let of_table = match &item {
-                SelectItem::Wildcard => None,
-                SelectItem::TableWildcard(table) => Some(table.name.as_str()),
+            // A table by itself shows what USING has in common with another one, too.
+            let of_table;
+            let shown = match &item {
+                SelectItem::Wildcard => Some(shown),
+                SelectItem::TableWildcard(_) => {
+                    of_table = self.shown_by(item.clone(), &select.from);
+                    of_table.as_ref()
+                }
                 SelectItem::Expr { .. } => {
                     items.push(item);
                     continue;
                 }
             };
             let before = items.len();
-            let columns = shown.columns.iter().inspect(|_| governor::pause());
-            let wanted = columns.filter(|column| of_table.is_none_or(|table| table == column.table));
-            items.extend(wanted.map(|column| SelectItem::Expr {
+            let columns = shown.map_or(&[][..], |shown| &shown.columns[..]);
+            let columns = columns.iter().inspect(|_| governor::pause());
+            items.extend(columns.map(|column| SelectItem::Expr {
                 expr: Expr::Column(Box::new(ColumnName {
                     schema: None,
                     table: Some(column.table.as_str().into()),
