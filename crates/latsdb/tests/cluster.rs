@@ -580,61 +580,6 @@ pub fn wait_until_waiting(client: &mut Client, id: u32) {
 }
 
 #[test]
-fn table_locks_hold_on_all_nodes() {
-    let mut cluster = Cluster::start("cluster-locks");
-    let leader = cluster.leader();
-    let others: Vec<usize> = (1..=3).filter(|node| *node != leader).collect();
-    let mut watcher = cluster.client(leader);
-    run(&mut watcher, "CREATE TABLE test.t (a INT PRIMARY KEY)");
-    run(&mut watcher, "CREATE TABLE test.u (a INT PRIMARY KEY)");
-    // Whoever locks, and whoever wants to write: the leader and another one, two others, one and the same.
-    for (at, writer) in [
-        (leader, others[0]),
-        (others[0], leader),
-        (others[0], others[1]),
-        (others[1], others[1]),
-    ] {
-        let mut holder = cluster.client(at);
-        for lock in [
-            "LOCK TABLES test.t READ",
-            "LOCK TABLES test.t WRITE",
-            "FLUSH TABLES test.t WITH READ LOCK",
-            "FLUSH TABLES WITH READ LOCK",
-        ] {
-            run(&mut holder, lock);
-            // Readers are kept away by WRITE alone.
-            let mut client = cluster.client(writer);
-            run(&mut client, "SET lock_wait_timeout = 1");
-            let read = code(&mut client, "SELECT COUNT(*) FROM test.t");
-            assert_eq!(read, if lock.contains("WRITE") { 1205 } else { 0 }, "{lock}");
-            assert_eq!(one(&mut holder, "SELECT COUNT(*) FROM test.t").len(), 1);
-            let client = cluster.client(writer);
-            let id = client.connection_id;
-            let write = beside(client, "REPLACE INTO test.t VALUES (1)");
-            wait_until_waiting(&mut watcher, id);
-            // Other tables are free, but under the lock of all.
-            if lock.contains("test.t") {
-                run(&mut cluster.client(writer), "REPLACE INTO test.u VALUES (1)");
-            }
-            run(&mut holder, "UNLOCK TABLES");
-            assert_eq!(write.join().unwrap(), 0, "{lock}");
-        }
-    }
-
-    // The locks of a session end with it, and those of a node with the node.
-    let mut holder = cluster.client(others[0]);
-    run(&mut holder, "LOCK TABLES test.t WRITE");
-    drop(holder);
-    run(&mut watcher, "REPLACE INTO test.t VALUES (2)");
-    let mut holder = cluster.client(others[0]);
-    run(&mut holder, "LOCK TABLES test.t WRITE");
-    cluster.kill(others[0]);
-    run(&mut watcher, "REPLACE INTO test.t VALUES (3)");
-    let mut reader = cluster.client(others[1]);
-    assert_eq!(one(&mut reader, "SELECT COUNT(*) FROM test.t"), "3");
-}
-
-#[test]
 fn named_locks_are_of_the_cluster() {
     let mut cluster = Cluster::start("cluster-named-locks");
     let leader = cluster.leader();

@@ -28,6 +28,7 @@ mod redis;
 mod serve;
 mod statement_logs;
 mod support;
+mod table_locks;
 mod upgrade;
 mod witness;
 mod xa;

@@ -481,6 +481,15 @@ impl<'a> Runtime<'a> {
         }
     }
 
+    /// Whether what the transaction has locked is locked still: 1213 where that went with the lead.
+    pub fn confirm_locks(&self) -> SqlResult<()> {
+        let timeout = self.settings.metadata_lock_wait_timeout;
+        match self.wait_for(Transaction::confirm_locks, "Waiting for other nodes", timeout) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into_sql_named("table")),
+        }
+    }
+
     /// Takes the locks that were left for later: what the statement reads from here on is as new as they are.
     #[inline]
     pub fn lock_later(&self) -> SqlResult<()> {

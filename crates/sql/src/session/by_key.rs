@@ -158,7 +158,7 @@ impl Session {
             && !self.options.password_expired
             && self.account_use.is_none()
             && self.temporary.is_empty()
-            && !self.table_locks.has_tables()
+            && self.table_locks.is_empty()
             && !self.engine.logs().switches().has(Switches::GENERAL)
             && !self.engine.logs().switches().has(Switches::SLOW)
     }

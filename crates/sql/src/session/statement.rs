@@ -117,6 +117,7 @@ impl Session {
     /// What a class of statements does before one runs: the end of the open transaction, and the errors for what is not allowed in a
     /// READ ONLY transaction or under LOCK TABLES.
     fn prepare_to_run(&mut self, class: StatementClass, host: &dyn Host) -> SqlResult<()> {
+        self.confirm_table_locks(host)?;
         match class.read_only {
             InReadOnly::Refused => self.transaction.check_writable(&self.variables.settings)?,
             InReadOnly::Allowed | InReadOnly::ByPlan | InReadOnly::AfterCommit => {}
@@ -457,7 +458,9 @@ impl Session {
                 self.variables.set(variables::find("insert_id")?, "0".into())?;
             }
             let is_change = plan.is_change();
-            let runs_again = is_change && !self.transaction.in_transaction() && self.assigns_nothing();
+            // A client is asked for its file once.
+            let is_fed = matches!(&plan.plan, Plan::Load(load) if load.is_of_client);
+            let runs_again = is_change && !is_fed && !self.transaction.in_transaction() && self.assigns_nothing();
             super::drop_shared(plan, bytes);
             let error = match outcome {
                 Ok(answer) => match self.transaction.statement_succeeded(host) {

@@ -15,6 +15,7 @@ use types::{ErrorKind, SqlError, SqlResult, TableId};
 
 use super::Session;
 use crate::ddl::EVERYTHING;
+use crate::errors::is_for_another_leader;
 use crate::exec::Runtime;
 use crate::host::Host;
 use crate::plan::LockedTables;
@@ -41,7 +42,7 @@ pub enum LocksUser {
 struct Locked {
     list: Vec<LockedTable>,
     /// Holds the locks; dropping it gives them up.
-    _holder: Transaction,
+    holder: Transaction,
 }
 
 #[derive(Clone)]
@@ -205,7 +206,42 @@ impl Session {
         });
         let wanted: Vec<_> = wanted.collect();
         let holder = self.hold(&wanted, host)?;
-        Ok(Locked { list, _holder: holder })
+        Ok(Locked { list, holder })
+    }
+
+    /// Ends LOCK TABLES and FLUSH TABLES WITH READ LOCK whose locks went with the lead: 1213, and others may have changed the tables.
+    pub(super) fn confirm_table_locks(&mut self, host: &dyn Host) -> SqlResult<()> {
+        if self.table_locks.is_empty() || self.transaction.is_part() {
+            return Ok(());
+        }
+        // What was locked here is, if this node leads still.
+        self.wait_for_newest(host)?;
+        let locks = std::mem::take(self.own_table_locks());
+        let (locks, confirmed) = self.confirmed(locks, host);
+        if !confirmed.as_ref().is_err_and(is_for_another_leader) {
+            *self.own_table_locks() = locks;
+        }
+        confirmed
+    }
+
+    fn confirmed(&self, locks: TableLocks, host: &dyn Host) -> (TableLocks, SqlResult<()>) {
+        let mut result = Ok(());
+        let mut confirm = |holder: Transaction| {
+            let holder = RefCell::new(holder);
+            if result.is_ok() {
+                let settings = self.variables.settings.of_statement(false);
+                result = Runtime::new(self.engine.participant(), host, &holder, settings).confirm_locks();
+            }
+            holder.into_inner()
+        };
+        let locks = TableLocks {
+            tables: locks.tables.map(|locked| Locked {
+                holder: confirm(locked.holder),
+                ..locked
+            }),
+            everything: locks.everything.map(|holders| holders.map(&mut confirm)),
+        };
+        (locks, result)
     }
 
     /// A transaction that does nothing but hold these locks.
