@@ -48,6 +48,8 @@ pub enum Feature {
     LongValues,
     /// Prepared transactions, in tables of their own; whoever leads holds their locks.
     PreparedTransactions,
+    /// Log entries that are too long for one call, in pieces.
+    LongEntries,
     /// A node that follows tells the leader of each of its transactions that lives.
     LiveTransactions,
 }
@@ -74,6 +76,7 @@ impl Feature {
             | Feature::FullText
             | Feature::FunctionsAndTriggers
             | Feature::LiveTransactions
+            | Feature::LongEntries
             | Feature::LongValues
             | Feature::MultiValued
             | Feature::PreparedTransactions => Level(4),

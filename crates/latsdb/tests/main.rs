@@ -18,6 +18,7 @@ mod full_text;
 mod indexes;
 mod limits;
 mod logins;
+mod long_rows;
 mod multi_valued;
 mod newest;
 mod operators;

@@ -143,7 +143,7 @@ impl Default for Limits {
             buffered_bytes,
         };
         Limits {
-            consensus: lane(16 << 20, 1024, 32 << 20),
+            consensus: lane(65 << 20, 1024, 130 << 20),
             storage: lane(65 << 20, 4096, 130 << 20),
             control: lane(4 << 20, 128, 8 << 20),
             strangers: 64,

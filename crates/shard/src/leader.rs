@@ -183,18 +183,19 @@ async fn start(shared: &Shared, settings: Settings) -> Result<Raft, OpenError> {
     };
     let config = Arc::new(config.validate().expect("heartbeats are more frequent than elections"));
     let (journal, failure, meters) = (shared.journal.clone(), shared.failure.clone(), shared.meters.clone());
+    let ways = Ways {
+        peers,
+        bytes_per_second,
+        progress: shared.progress.clone(),
+        replicated: shared.replicated.clone(),
+        has_threads,
+    };
     let machine = Machine::new(shared, has_threads);
     let alone = Alone::new(node_id, shared.handed.clone(), shared.queue.clone(), machine.clone());
     let log = Log::new(journal, failure, meters, syncs, alone);
-    let raft = Raft::new(
-        node_id,
-        config,
-        Ways::new(peers, bytes_per_second, shared.progress.clone(), has_threads),
-        log,
-        machine,
-    )
-    .await
-    .map_err(|error| replay_error(&error))?;
+    let raft = Raft::new(node_id, config, ways, log, machine)
+        .await
+        .map_err(|error| replay_error(&error))?;
     let takes_part = shared.standing.takes_part();
     if role == Role::Witness || !takes_part {
         // When it may is looked at all the time, once it is open.

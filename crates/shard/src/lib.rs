@@ -56,6 +56,7 @@ mod meters;
 mod observer;
 mod outcomes;
 mod peers;
+mod pieces;
 mod prepared;
 mod progress;
 mod queue;

@@ -30,6 +30,21 @@ pub(crate) enum Request {
     Part(Part),
     /// A witness asks a data replica which entries it will need no more.
     Covered,
+    /// A piece of an append that is too long for one call.
+    Piece(Piece),
+}
+
+/// A piece of an encoded append.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The leader's.
+    pub vote: Vote,
+    /// The index of the last entry in it.
+    pub last: u64,
+    /// Of all of it.
+    pub length: u64,
+    pub offset: u64,
+    pub bytes: Vec<u8>,
 }
 
 /// A part of a checkpoint's file, on its way to a replica that lacks entries which are in no log any more.
@@ -55,6 +70,8 @@ pub(crate) enum Response {
     Part(Vote, u64),
     /// The entry of the replica's newest checkpoint; 0: there is none.
     Covered(u64),
+    /// From where on a message that comes in pieces is missing.
+    Piece(u64),
     /// The replica cannot answer.
     Refused(String),
 }
@@ -71,6 +88,7 @@ const TRANSFER: u8 = 4;
 const REFUSED: u8 = 5;
 const PART: u8 = 6;
 const COVERED: u8 = 7;
+const PIECE: u8 = 8;
 
 // How an append ended.
 const SUCCESS: u8 = 0;
@@ -109,6 +127,14 @@ impl Request {
                 put_bytes(&mut to, &part.bytes);
             }
             Request::Covered => to.push(COVERED),
+            Request::Piece(piece) => {
+                to.push(PIECE);
+                put_vote(&mut to, &piece.vote);
+                for number in [piece.last, piece.length, piece.offset] {
+                    put_u64(&mut to, number);
+                }
+                put_bytes(&mut to, &piece.bytes);
+            }
         }
         to
     }
@@ -154,6 +180,13 @@ impl Request {
                 bytes: bytes.bytes()?.to_vec(),
             }),
             COVERED => Request::Covered,
+            PIECE => Request::Piece(Piece {
+                vote: take_vote(bytes)?,
+                last: bytes.u64()?,
+                length: bytes.u64()?,
+                offset: bytes.u64()?,
+                bytes: bytes.bytes()?.to_vec(),
+            }),
             _ => return None,
         })
     }
@@ -194,6 +227,10 @@ impl Response {
                 to.push(COVERED);
                 put_u64(&mut to, *index);
             }
+            Response::Piece(missing_from) => {
+                to.push(PIECE);
+                put_u64(&mut to, *missing_from);
+            }
             Response::Refused(reason) => {
                 to.push(REFUSED);
                 put_bytes(&mut to, reason.as_bytes());
@@ -225,6 +262,7 @@ impl Response {
             TRANSFER => Response::Transfer(bytes.flag()?),
             PART => Response::Part(take_vote(bytes)?, bytes.u64()?),
             COVERED => Response::Covered(bytes.u64()?),
+            PIECE => Response::Piece(bytes.u64()?),
             REFUSED => Response::Refused(String::from_utf8_lossy(bytes.bytes()?).into_owned()),
             _ => return None,
         })
@@ -324,6 +362,13 @@ mod tests {
                 bytes: vec![8; 5],
             }),
             Request::Covered,
+            Request::Piece(Piece {
+                vote: Vote::new_committed(4, 1),
+                last: 71,
+                length: 1000,
+                offset: 10,
+                bytes: vec![8; 5],
+            }),
         ];
         votes.into_iter().chain(others).collect()
     }
@@ -340,6 +385,7 @@ mod tests {
             Response::Transfer(true),
             Response::Part(Vote::new(7, 2), 15),
             Response::Covered(70),
+            Response::Piece(71),
             Response::Refused("no".into()),
         ];
         appended.map(Response::Append).into_iter().chain(others).collect()

@@ -5,13 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use env::File;
+use env::{Feature, File};
 use futures_util::future::{Either, select};
 use journal::Role;
 use openraft::error::{NetworkError, RPCError, ReplicationClosed, StreamingError, Unreachable};
 use openraft::network::RPCOption;
 use openraft::raft::{SnapshotResponse, TransferLeaderResponse};
 use openraft::{AnyError, OptionalSend, RaftNetworkFactory, RaftNetworkV2};
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::time::Instant;
 
@@ -19,7 +20,9 @@ use crate::api::Member;
 use crate::checkpoint::{Handle, file_without_rows};
 use crate::consensus::{Consensus, Vote, entry_id};
 use crate::log::{MESSAGE_BYTES, payload_bytes};
-use crate::message::{Append, Appended, Ballot, Part, Request, Response, Transfer, Verdict};
+use crate::machine::Replicated;
+use crate::message::{Append, Appended, Ballot, Part, Piece, Request, Response, Transfer, Verdict};
+use crate::pieces::{PIECE_BYTES, WHOLE_BYTES};
 use crate::progress::Progress;
 
 /// Bytes of a checkpoint in a message.
@@ -36,6 +39,10 @@ const RESTS_FOR: Duration = Duration::from_secs(120);
 
 /// How long entries may take to the disk of another replica. To send them again earlier would only add to what it has to do.
 const APPEND: Duration = Duration::from_secs(1);
+/// Of a slow disk that others use, too.
+const DISK_BYTES_PER_MICROSECOND: u64 = 4;
+/// The other replica has lost the pieces so often that something else is wrong.
+const PIECES_LOST_MAX: u32 = 8;
 
 /// What a call is about. Those of one kind do not wait for those of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,23 +90,14 @@ impl Peers for NoPeers {
 
 /// What the consensus library asks for a way to a replica.
 pub(crate) struct Ways {
-    peers: Arc<dyn Peers>,
+    pub peers: Arc<dyn Peers>,
     /// At which checkpoints are sent at most; 0: as fast as it goes.
-    bytes_per_second: u64,
-    progress: Arc<Progress>,
+    pub bytes_per_second: u64,
+    pub progress: Arc<Progress>,
+    /// Has the cluster's level.
+    pub replicated: Arc<Mutex<Replicated>>,
     /// Whether there may be threads for what takes long.
-    has_threads: bool,
-}
-
-impl Ways {
-    pub fn new(peers: Arc<dyn Peers>, bytes_per_second: u64, progress: Arc<Progress>, has_threads: bool) -> Ways {
-        Ways {
-            peers,
-            bytes_per_second,
-            progress,
-            has_threads,
-        }
-    }
+    pub has_threads: bool,
 }
 
 /// The way to one replica.
@@ -110,6 +108,7 @@ pub(crate) struct Way {
     role: Role,
     bytes_per_second: u64,
     progress: Arc<Progress>,
+    replicated: Arc<Mutex<Replicated>>,
     has_threads: bool,
     catching_up: CatchingUp,
 }
@@ -167,6 +166,7 @@ impl RaftNetworkFactory<Consensus> for Ways {
             role: member.role,
             bytes_per_second: self.bytes_per_second,
             progress: self.progress.clone(),
+            replicated: self.replicated.clone(),
             has_threads: self.has_threads,
             catching_up: CatchingUp::default(),
         }
@@ -199,6 +199,53 @@ impl Way {
     }
 }
 
+impl Way {
+    /// Sends entries: in pieces, if they are long.
+    async fn send_entries(&self, request: Append, limit: Duration) -> Result<Response, CallError> {
+        let Some(last) = request.entries.last().map(|entry| entry.log_id.index) else {
+            return self.call_within(Request::Append(request), limit).await;
+        };
+        let bytes: usize = request.entries.iter().map(payload_bytes).sum();
+        if bytes <= WHOLE_BYTES || !self.replicated.lock().level.has(Feature::LongEntries) {
+            return self.call_within(Request::Append(request), limit + writing(bytes)).await;
+        }
+        let vote = request.vote;
+        let bytes = Request::Append(request).encode();
+        let (length, mut offset, mut lost) = (bytes.len() as u64, 0, 0);
+        loop {
+            let piece = &bytes[offset..bytes.len().min(offset + PIECE_BYTES)];
+            let end = offset + piece.len();
+            let limit = match end == bytes.len() {
+                true => limit + writing(end),
+                false => limit,
+            };
+            let piece = Request::Piece(Piece {
+                vote,
+                last,
+                length,
+                offset: offset as u64,
+                bytes: piece.to_vec(),
+            });
+            match self.call_within(piece, limit).await? {
+                Response::Piece(missing_from) if missing_from < length => {
+                    lost += u32::from(missing_from != end as u64);
+                    if lost > PIECES_LOST_MAX {
+                        return Err(astray());
+                    }
+                    offset = missing_from as usize;
+                }
+                response => return Ok(response),
+            }
+        }
+    }
+}
+
+/// How much longer so many bytes may take to the disk of another replica than those of most messages.
+fn writing(bytes: usize) -> Duration {
+    let more = bytes.saturating_sub(WHOLE_BYTES) as u64;
+    Duration::from_micros(more / DISK_BYTES_PER_MICROSECOND)
+}
+
 /// An answer to another question.
 fn astray() -> CallError {
     RPCError::Unreachable(Unreachable::new(&AnyError::error("an answer to another question")))
@@ -215,10 +262,7 @@ impl RaftNetworkV2<Consensus> for Way {
             return Err(RPCError::Unreachable(Unreachable::new(&error)));
         }
         let (sizes, begun) = (Sizes::of(&request), Instant::now());
-        match self
-            .call_within(Request::Append(request), option.hard_ttl().max(APPEND))
-            .await?
-        {
+        match self.send_entries(request, option.hard_ttl().max(APPEND)).await? {
             Response::Append(appended) => {
                 let rest = sizes.and_then(|sizes| self.catching_up.rest(&sizes, begun.elapsed(), Instant::now()));
                 if let Some(rest) = rest {

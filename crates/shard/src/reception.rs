@@ -4,12 +4,27 @@ use openraft::async_runtime::WatchReceiver;
 
 use crate::consensus::{Raft, entry_id};
 use crate::log::payload_bytes;
-use crate::message::{Append, Appended, Request, Response};
+use crate::message::{Append, Appended, Piece, Request, Response};
+use crate::pieces::Taken;
 use crate::replica::Shared;
 use crate::witness;
 
 /// What an entry needs in the log beside its payload, at most.
 const RECORD_BYTES: usize = 64;
+
+/// Takes a piece of entries, and with the last one all of them.
+pub(crate) async fn take_piece(raft: &Raft, shared: &Shared, piece: Piece) -> Response {
+    let whole = match shared.pieces.take(piece) {
+        Taken::Whole(bytes) => bytes,
+        Taken::MissingFrom(offset) => return Response::Piece(offset),
+        Taken::TooLong => return Response::Refused("no message is as long".into()),
+    };
+    match Request::decode(&whole) {
+        Ok(Request::Append(entries)) => append(raft, shared, entries).await,
+        Ok(_) => Response::Refused("only entries come in pieces".into()),
+        Err(garbled) => Response::Refused(garbled.to_string()),
+    }
+}
 
 /// Takes entries, if there is room for them. A log that finds none in the middle of it takes nothing more, for good.
 pub(crate) async fn append(raft: &Raft, shared: &Shared, append: Append) -> Response {
@@ -79,6 +94,6 @@ pub(crate) async fn answer(raft: &Raft, shared: &Shared, request: Request) -> Re
             Err(error) => refused(&error),
         },
         Request::Covered => Response::Covered(witness::covered(shared)),
-        Request::Part(_) => refused(&"checkpoints are taken elsewhere"),
+        Request::Part(_) | Request::Piece(_) => refused(&"checkpoints and pieces are taken elsewhere"),
     }
 }

@@ -51,6 +51,7 @@ use crate::membership::Admitted;
 use crate::message::{Request, Response};
 use crate::meters::Meters;
 use crate::outcomes::{Fate, Known};
+use crate::pieces::Assembly;
 use crate::prepared::PreparedLocks;
 use crate::progress::Progress;
 use crate::queue::{Entrant, Queue};
@@ -93,6 +94,7 @@ pub(crate) struct Shared {
     pub directory: Arc<Directory>,
     pub handed: Arc<Handed>,
     pub standing: Arc<Standing>,
+    pub pieces: Arc<Assembly>,
 }
 
 impl Shared {
@@ -201,6 +203,7 @@ impl Replica {
             directory: Arc::new(directory),
             handed: Arc::default(),
             standing: Arc::new(standing),
+            pieces: Arc::default(),
         };
         let workers = &config.workers;
         let not_started = |error: io::Error| OpenError::Replay(format!("cannot start a thread of the shard: {error}"));
@@ -390,7 +393,13 @@ impl Replica {
                     Response::Refused("this replica is new, and takes no part in elections yet".into())
                 }
                 Ok(Request::Part(part)) => arrivals.take(part).await,
+                Ok(Request::Piece(piece)) => {
+                    let taking = runtime.spawn(async move { reception::take_piece(&raft, &shared, piece).await });
+                    let stopping = |_| Response::Refused("the node is stopping".into());
+                    taking.await.unwrap_or_else(stopping)
+                }
                 Ok(Request::Append(append)) if !append.entries.is_empty() => {
+                    shared.pieces.forget();
                     // On the shard's thread, which is the only one to wait for the log.
                     let appending = runtime.spawn(async move { reception::append(&raft, &shared, append).await });
                     let stopping = |_| Response::Refused("the node is stopping".into());
