@@ -1,5 +1,6 @@
 //! Columns that change over the rows as they are, beyond a restart.
 
+use crate::cluster::{Cluster, one, run};
 use crate::support::{Running, admin, directory, fixture, rows, verify};
 
 const OVER_THE_ROWS: [&str; 6] = [
@@ -122,4 +123,24 @@ fn tables_without_generations_are_altered() {
     node.stop();
     let (said, sound) = verify(&data);
     assert!(sound, "{said}");
+}
+
+/// Nodes set ids aside, but not so many that a small column has none left.
+#[test]
+fn small_columns_give_ids_on_all_nodes() {
+    let cluster = Cluster::start("small-ids");
+    let mut clients = [1, 2, 3].map(|node| cluster.client(node));
+    for (table, ty) in [("test.tiny", "TINYINT"), ("test.small", "SMALLINT UNSIGNED")] {
+        run(
+            &mut clients[0],
+            &format!("CREATE TABLE {table} (id {ty} AUTO_INCREMENT PRIMARY KEY)"),
+        );
+        for row in 0..30 {
+            run(&mut clients[row % 3], &format!("INSERT INTO {table} VALUES ()"));
+        }
+        assert_eq!(
+            one(&mut clients[0], &format!("SELECT COUNT(*), MAX(id) < 200 FROM {table}")),
+            "30 1"
+        );
+    }
 }

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::bytes::{Bytes, put_bytes, put_id, put_u32, put_u64};
 use crate::consensus::{Consensus, RaftEntry, Vote, entry_id, from_journal_entry, log_id, to_journal_entry};
+use crate::log::payload_bytes;
 
 pub(crate) type Append = AppendEntriesRequest<Consensus>;
 pub(crate) type Appended = AppendEntriesResponse<Consensus>;
@@ -90,6 +91,9 @@ const PART: u8 = 6;
 const COVERED: u8 = 7;
 const PIECE: u8 = 8;
 
+/// More than what an append, or an entry in it, has beside payloads.
+const HEADER_BYTES_MAX: usize = 64;
+
 // How an append ended.
 const SUCCESS: u8 = 0;
 const PARTIAL: u8 = 1;
@@ -101,6 +105,8 @@ impl Request {
         let mut to = Vec::new();
         match self {
             Request::Append(append) => {
+                let payloads = append.entries.iter().map(payload_bytes);
+                to.reserve(HEADER_BYTES_MAX + payloads.map(|bytes| bytes + HEADER_BYTES_MAX).sum::<usize>());
                 to.push(APPEND);
                 put_vote(&mut to, &append.vote);
                 put_id(&mut to, append.prev_log_id.as_ref().map(entry_id));

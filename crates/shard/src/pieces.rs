@@ -13,6 +13,8 @@ use crate::message::Piece;
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 /// A message is sent whole up to here: entries are gathered up to half of it.
 pub(crate) const WHOLE_BYTES: usize = 2 << 20;
+/// When so much of a message has come, the rest is believed to follow.
+const EARNEST: usize = 1 << 20;
 /// More than any entry has.
 const LENGTH_MAX: u64 = 4 << 30;
 
@@ -49,6 +51,9 @@ impl Assembly {
         }
         let here = coming.as_mut().expect("it has just begun");
         if piece.offset == here.bytes.len() as u64 {
+            if here.bytes.len() >= EARNEST {
+                here.bytes.reserve_exact(piece.length as usize - here.bytes.len());
+            }
             here.bytes.extend_from_slice(&piece.bytes);
         }
         match here.bytes.len() as u64 {

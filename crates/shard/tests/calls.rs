@@ -352,7 +352,7 @@ fn ids_are_given_once_whoever_gives_them() {
             let table = shard.store().table(ACCOUNTS).unwrap();
             let mut guest = shard.guest().unwrap();
             assert!(is_granted(lock(&mut guest, i64::from(node), true)));
-            block_on(guest.ask_for_ids(&table, IdKind::HiddenRow, 1, Sequence::ALL, 0));
+            block_on(guest.ask_for_ids(&table, IdKind::HiddenRow, 1, Sequence::ALL, 0, u64::MAX));
             for _ in 0..50 {
                 let ids = guest.take_ids(&table, IdKind::HiddenRow, 1, Sequence::ALL, 0);
                 // As the key of an account has it.

@@ -102,13 +102,14 @@ impl Transaction {
 
     // --- automatic ids ---
 
-    /// Makes sure that the next automatic ids can be taken: while another node leads, it gives them.
+    /// Makes sure that the next automatic ids can be taken: while another node leads, it gives them. `greatest` is what the column can have.
     pub fn reserve_auto_increments(
         &mut self,
         table: &Table,
         count: u64,
         step: u64,
         offset: u64,
+        greatest: u64,
     ) -> Result<Progress, TransactionError> {
         if self.has_ids_again(Transaction::taking(table, count, step, offset)) {
             return Ok(Progress::Done);
@@ -117,14 +118,14 @@ impl Transaction {
         let ids = count.saturating_mul(step.max(1));
         let sequence = Sequence { step, offset };
         self.reserve_ids(table, IdKind::AutoIncrement, (ids, sequence), at_least, |guest| {
-            guest.ask_for_ids(table, IdKind::AutoIncrement, count, sequence, at_least)
+            guest.ask_for_ids(table, IdKind::AutoIncrement, count, sequence, at_least, greatest)
         })
     }
 
     /// As [`reserve_auto_increments`](Self::reserve_auto_increments), of one hidden row id.
     pub fn reserve_row_id(&mut self, table: &Table) -> Result<Progress, TransactionError> {
         self.reserve_ids(table, IdKind::HiddenRow, (1, Sequence::ALL), 0, |guest| {
-            guest.ask_for_ids(table, IdKind::HiddenRow, 1, Sequence::ALL, 0)
+            guest.ask_for_ids(table, IdKind::HiddenRow, 1, Sequence::ALL, 0, u64::MAX)
         })
     }
 

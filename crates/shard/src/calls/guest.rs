@@ -22,7 +22,7 @@ use super::entered::Entered;
 use super::freshest::Freshest;
 use super::guest_wait::GuestWait;
 use super::home::Home;
-use super::ids::{Leased, RANGE, Sequence, Validity};
+use super::ids::{Leased, Sequence, Validity, wanted};
 use super::message::{self, Answer, Call, IdKind, Ids, Lock, encode_key};
 use crate::ProposeError;
 use crate::consensus::{Raft, is_alone};
@@ -664,7 +664,7 @@ impl Guest {
         self.remote.leased.raise(table, next);
     }
 
-    /// Asks the leader for such ids: at least `count`, of the sequence `offset`, `offset + step`…
+    /// Asks the leader for such ids: at least `count`, of the sequence `offset`, `offset + step`…, up to `greatest`.
     pub fn ask_for_ids(
         &mut self,
         table: &Table,
@@ -672,13 +672,17 @@ impl Guest {
         count: u64,
         Sequence { step, offset }: Sequence,
         at_least: u64,
+        greatest: u64,
     ) -> GuestWait {
         let (table, validity) = (table.id(), self.validity(table));
         let ids = Ids {
             epoch: self.epoch,
             table,
             kind,
-            count: if step <= 1 { count.max(RANGE) } else { count },
+            count: match step {
+                0 | 1 => wanted(count, greatest.saturating_sub(at_least)),
+                _ => count,
+            },
             step,
             offset,
             at_least,

@@ -15,8 +15,15 @@ use types::TableId;
 
 use super::message::IdKind;
 
-/// Ids asked for at a time.
-pub(super) const RANGE: u64 = 256;
+/// Ids asked for at a time, at most.
+const RANGE: u64 = 256;
+/// Of those that a column can still have a node sets no greater part aside, or a few nodes would use up a small column's.
+const RANGES_LEFT_MIN: u64 = 1024;
+
+/// How many ids a node asks for that needs `count`, where `left` are left.
+pub(super) fn wanted(count: u64, left: u64) -> u64 {
+    count.max((left / RANGES_LEFT_MIN).clamp(1, RANGE))
+}
 
 /// Until when ids of a range may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +122,19 @@ impl Leased {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_node_sets_much_of_a_small_column_aside() {
+        for (count, left, expected) in [
+            (1, 255, 1),
+            (1, 65_535, 63),
+            (100, 65_535, 100),
+            (1, u64::MAX, RANGE),
+            (1, 0, 1),
+        ] {
+            assert_eq!(wanted(count, left), expected, "{count} of {left}");
+        }
+    }
 
     #[test]
     fn ids_are_of_one_lead_and_go_up() {

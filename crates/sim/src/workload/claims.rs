@@ -15,8 +15,12 @@ impl Session {
         let mut running = self.begin();
         let table = self.table(CLAIMS)?;
         let name = format!("name {}", self.random.below(NAMES)).into_bytes();
-        self.until_done(|| running.transaction.reserve_auto_increments(&table, 1, 1, 1))
-            .await?;
+        self.until_done(|| {
+            running
+                .transaction
+                .reserve_auto_increments(&table, 1, 1, 1, i64::MAX as u64)
+        })
+        .await?;
         let id = running.transaction.take_auto_increments(&table, 1, 1, 1).start;
         let id = i64::try_from(id).map_err(|_| Fail::No("there are no more ids".into()))?;
         let row = Row {

@@ -32,7 +32,7 @@ pub fn added_value(
         Given::Value(value) | Given::Default(value) => value,
         Given::AutoIncrement => {
             runtime
-                .with_locks(|transaction| transaction.reserve_auto_increments(&table.rows, 1, 1, 1))
+                .with_locks(|transaction| transaction.reserve_auto_increments(&table.rows, 1, 1, 1, greatest(table)))
                 .map_err(|error| error.into_sql(table))?;
             Value::UInt(runtime.transaction_mut().next_auto_increment(&table.rows))
         }
@@ -417,8 +417,9 @@ impl<'a> Inserter<'a> {
         let ids = &mut self.automatic_ids;
         if ids.unused.is_empty() {
             let count = ids.wanted();
+            let greatest = greatest(&self.plan.table);
             self.runtime
-                .with_locks(|transaction| transaction.reserve_auto_increments(table, count, step, offset))
+                .with_locks(|transaction| transaction.reserve_auto_increments(table, count, step, offset, greatest))
                 .map_err(|error| error.into_sql(&self.plan.table))?;
             ids.unused = self
                 .runtime
@@ -619,6 +620,12 @@ fn as_id(value: &Value) -> u64 {
         Value::Double(id) => *id as u64,
         _ => 0,
     }
+}
+
+/// The greatest automatic id that a table can give.
+fn greatest(table: &Table) -> u64 {
+    let column = table.def.auto_increment();
+    column.map_or(u64::MAX, |column| greatest_id(&table.def.columns[column].ty))
 }
 
 /// The greatest id that a column can hold.
