@@ -19,7 +19,7 @@ const LASTING: Duration = Duration::from_millis(200);
 
 /// Three nodes that know each other.
 pub struct Cluster {
-    peer: Vec<String>,
+    pub peer: Vec<String>,
     nodes: Vec<Option<Running>>,
     /// Behind the nodes: they end before it goes.
     pub dir: DataDir,

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::cluster::{Cluster, one, run};
-use crate::support::{Running, directory};
+use crate::cluster::{Cluster, free_port, one, run};
+use crate::support::{Running, directory, latsdb};
 
 fn order(cluster: &Cluster, at: usize, order: &str) -> String {
     cluster.node(at).post(&format!("/admin/{order}"))
@@ -76,4 +76,30 @@ fn a_directory_of_another_cluster_is_refused_where_it_is_to_join() {
     let refused = cluster.refused(lost);
     assert!(refused.contains("is of another cluster"), "{refused}");
     assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+/// Even where the node that it asks has its number.
+#[test]
+fn a_directory_of_another_cluster_is_refused_by_a_node_of_its_number() {
+    let cluster = Cluster::start("operators-namesake");
+    let leader = cluster.leader();
+    let data = directory("operators-namesake-alone");
+    let number = leader.to_string();
+    Running::start_with(&data, &["--node-id", &number]).stop();
+    let own = format!("127.0.0.1:{}", free_port());
+    let addresses = [
+        "--mysql-addr",
+        "127.0.0.1:0",
+        "--http-addr",
+        "127.0.0.1:0",
+        "--peer-addr",
+        &own,
+    ];
+    let flags = ["serve", "--node-id", &number, "--join", &cluster.peer[leader - 1]];
+    let refused = latsdb(&flags, &data).args(addresses).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("is of another cluster"),
+        "{said}"
+    );
 }

@@ -24,6 +24,9 @@ const CALL: Duration = Duration::from_secs(2);
 /// Nodes that are up have said by then which cluster they are of.
 const FOREIGN_WITHIN: Duration = Duration::from_secs(1);
 
+/// Of a node that does not say which one it is.
+const NO_NUMBER: u32 = 0;
+
 /// Nobody calls a node that does not belong to a cluster yet.
 struct Nobody;
 
@@ -62,7 +65,8 @@ pub fn join(config: &Config, peer: &PeerConfig, shard: &shard::Config) -> Result
 /// A directory of one cluster, started with addresses of another: what is written to it would be found nowhere else. Those that do not answer at once
 /// may be down.
 fn refuse_foreign(config: &Config, peer: &PeerConfig, own: u128) -> Result<()> {
-    let answers = among_strangers(config, peer, async |net| {
+    // A node of the other cluster with the number of this one answers no other node of that number.
+    let answers = among_strangers(NO_NUMBER, peer, async |net| {
         let asked = peer
             .join
             .iter()
@@ -159,11 +163,11 @@ impl Found {
 }
 
 /// Asks nodes as one that belongs to no cluster.
-fn among_strangers<T>(config: &Config, peer: &PeerConfig, ask: impl AsyncFnOnce(&Net) -> Result<T>) -> Result<T> {
+fn among_strangers<T>(node: u32, peer: &PeerConfig, ask: impl AsyncFnOnce(&Net) -> Result<T>) -> Result<T> {
     let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let stranger = net::Config {
         tls: tls(peer)?,
-        ..net::Config::new(config.node_id, 0, nowhere)
+        ..net::Config::new(node, 0, nowhere)
     };
     let net = Net::start(stranger, Arc::new(Nobody)).context("cannot start the network between nodes")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
@@ -173,7 +177,7 @@ fn among_strangers<T>(config: &Config, peer: &PeerConfig, ask: impl AsyncFnOnce(
 }
 
 fn look(config: &Config, peer: &PeerConfig) -> Result<Found> {
-    among_strangers(config, peer, async |net| {
+    among_strangers(config.node_id, peer, async |net| {
         let mut found = find(net, &peer.join).await?;
         // One that lags behind may not know of its newest life.
         for (node, addr) in found.nodes.clone() {
