@@ -89,6 +89,7 @@ impl Session {
         match class.runner {
             Runner::Plan | Runner::Transaction | Runner::Session | Runner::Nobody => {}
             Runner::Programs => self.catch_up(host)?,
+            Runner::Show if is_of_session(statement) => {}
             Runner::Show | Runner::Schema | Runner::Accounts | Runner::Maintenance => self.catch_up(host)?,
         }
         let status = self.status().with(more);
@@ -526,6 +527,14 @@ impl Session {
         };
         Err(SqlError::new(ErrorKind::OptionPreventsStatement, &[&option]))
     }
+}
+
+/// Whether it shows what the session knows itself: no other node is asked, and there may be none.
+fn is_of_session(statement: &Statement) -> bool {
+    let Statement::Show(show) = statement else {
+        return false;
+    };
+    matches!(**show, ast::Show::Warnings { .. } | ast::Show::Errors { .. } | ast::Show::Status { .. })
 }
 
 fn is_change(statement: &Statement) -> bool {
