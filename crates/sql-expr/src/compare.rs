@@ -13,7 +13,7 @@ use types::error::{ErrorKind, SqlError};
 use types::time::{Date, DateTime};
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
-use super::collation;
+use super::collation::{self, Coercibility};
 use super::context::{Definition, EvalContext};
 use super::convert;
 use super::functions::json;
@@ -347,16 +347,16 @@ pub fn unify(
         (Class::DateTime | Class::Time, _) if left.is_some_column() && right.as_literal().is_some() => {
             match number_as_temporal(&right, &left.ty) {
                 Some((comparison, constant)) => how(comparison, left, constant),
-                None => refused_number(&right, &left.ty, ctx).map_or_else(|| numbers(left, right), Err),
+                None => refused_number(&right, &left.ty, ctx).map_or_else(|| numbers(left, right, operation), Err),
             }
         }
         (_, Class::DateTime | Class::Time) if right.is_some_column() && left.as_literal().is_some() => {
             match number_as_temporal(&left, &right.ty) {
                 Some((comparison, constant)) => how(comparison, constant, right),
-                None => refused_number(&left, &right.ty, ctx).map_or_else(|| numbers(left, right), Err),
+                None => refused_number(&left, &right.ty, ctx).map_or_else(|| numbers(left, right, operation), Err),
             }
         }
-        _ => numbers(left, right),
+        _ => numbers(left, right, operation),
     }
 }
 
@@ -489,9 +489,12 @@ impl ListComparison {
 }
 
 /// One side is a number: compares as numbers, exactly where both are exact.
-fn numbers(left: Expr, right: Expr) -> SqlResult<(Comparison, Expr, Expr)> {
+fn numbers(left: Expr, right: Expr, operation: &str) -> SqlResult<(Comparison, Expr, Expr)> {
     let left = convert::as_number(left);
     let right = convert::as_number(right);
+    if is_exact_text(&left, &right, operation) || is_exact_text(&right, &left, operation) {
+        return Ok((Comparison::Decimal, exact_literal(left), exact_literal(right)));
+    }
     // Beside the smallest or largest of a column of years a number is no year.
     let is_column = |expr: &Expr| expr.is_some_column() && (expr.ty.kind != TypeKind::Year || expr.is_stored());
     if is_column(&left)
@@ -505,6 +508,51 @@ fn numbers(left: Expr, right: Expr) -> SqlResult<(Comparison, Expr, Expr)> {
         return Ok((like_column(&right.ty, &constant), constant, right));
     }
     Ok((numeric(&left, &right), left, right))
+}
+
+/// Whether text beside this number is read as a DECIMAL, and not as a double. So is that of a parameter beside exact numbers, and that of a
+/// constant beside a decimal that is none. CASE reads doubles, and IN does unless it is asked of a column, where a key may find the values.
+fn is_exact_text(text: &Expr, number: &Expr, operation: &str) -> bool {
+    if class(&text.ty) != Class::String {
+        return false;
+    }
+    // A variable of a program has the coercibility of a column.
+    let is_parameter = matches!(text.kind, ExprKind::Param(_)) && text.coercibility == Coercibility::Coercible;
+    if is_parameter {
+        return number.ty.kind.is_integer() || number.ty.kind == TypeKind::Decimal;
+    }
+    let reads_exactly = match operation {
+        "case" => false,
+        " IN " => number.is_some_column(),
+        _ => true,
+    };
+    class(&number.ty) == Class::Decimal && reads_exactly && !is_written_out(number) && is_written_out(text)
+}
+
+/// Whether its value stands in the statement itself.
+fn is_written_out(expr: &Expr) -> bool {
+    let is_variable = |part: &Expr| {
+        matches!(
+            part.kind,
+            ExprKind::Param(_) | ExprKind::UserVariable { .. } | ExprKind::Subquery(_)
+        )
+    };
+    is_fixed(expr) && !expr.any(&mut |part| is_variable(part))
+}
+
+/// Literal text as the DECIMAL that it is; any other expression as it is.
+fn exact_literal(expr: Expr) -> Expr {
+    let number = match expr.as_literal() {
+        Some(Value::Str(text)) => Decimal::parse(text.trim()),
+        _ => None,
+    };
+    match number {
+        Some(number) => {
+            let ty = SqlType::decimal(number.precision().max(1), number.scale());
+            Expr::literal(Value::Decimal(number), ty.not_null())
+        }
+        None => expr,
+    }
 }
 
 /// As numbers, whatever the types.

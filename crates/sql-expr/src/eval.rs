@@ -102,6 +102,7 @@ impl Expr {
                 Ok(pair[1].eval_bool(row, ctx)?.map(|right| left != right))
             }
             ExprKind::Not(operand) => Ok(operand.eval_bool(row, ctx)?.map(|truth| !truth)),
+            ExprKind::HexLiteral(Value::Bytes(bytes)) => Ok(Some(convert::hex_number(bytes) != 0)),
             ExprKind::Is { operand, test, negated } => {
                 let holds = match test {
                     IsTest::Null => operand.eval_ref(row, ctx)?.is_null(),

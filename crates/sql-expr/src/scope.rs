@@ -133,6 +133,11 @@ pub trait Scope {
         Err(SqlError::not_supported("MATCH … AGAINST here"))
     }
 
+    /// Whether operations on literals stay as they are, for a literal may stand for something else.
+    fn keeps_operations(&self) -> bool {
+        false
+    }
+
     /// Where the expression stands.
     fn clause(&self) -> Clause {
         Clause::FieldList

@@ -82,7 +82,7 @@ pub fn straight_plan(planner: &Planner<'_>, query: &ast::Query) -> SqlResult<Opt
         return Ok(None);
     }
     // A search is a part of the joins.
-    if full_text::slots_of(&table) > 0 && select.filter.as_ref().is_some_and(full_text::has_match) {
+    if select.filter.as_ref().is_some_and(full_text::has_match) {
         return Ok(None);
     }
     let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).as_str();

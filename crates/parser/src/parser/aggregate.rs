@@ -15,7 +15,7 @@ impl Parser<'_> {
         self.expect_tok(Tok::LParen)?;
         let mut distinct = false;
         if matches!(function, Sum | Avg | Min | Max | StCollect) {
-            distinct = self.eat(Kw::DISTINCT);
+            distinct = self.distinct();
         }
         if !distinct || matches!(function, Sum | Avg) {
             self.eat(Kw::ALL);
@@ -33,7 +33,7 @@ impl Parser<'_> {
     pub(super) fn count(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
-        let distinct = self.eat(Kw::DISTINCT);
+        let distinct = self.distinct();
         let args = if distinct {
             self.list(Self::expr)?
         } else {
@@ -56,7 +56,7 @@ impl Parser<'_> {
     pub(super) fn group_concat(&mut self) -> PResult<Expr> {
         self.bump();
         self.expect_tok(Tok::LParen)?;
-        let distinct = self.eat(Kw::DISTINCT);
+        let distinct = self.distinct();
         let args = self.list(Self::expr)?;
         let order_by = self.nested(Self::opt_order_by)?;
         let separator = if self.eat(Kw::SEPARATOR) {
@@ -69,6 +69,11 @@ impl Parser<'_> {
             separator,
             ..Aggregate::of(AggregateFn::GroupConcat, distinct, args)
         }))
+    }
+
+    /// `DISTINCT`, which has two spellings.
+    fn distinct(&mut self) -> bool {
+        self.eat_any(&[Kw::DISTINCT, Kw::DISTINCTROW]).is_some()
     }
 
     #[inline(never)]

@@ -195,7 +195,7 @@ impl Parser<'_> {
     }
 
     fn all_or_distinct(&mut self) -> bool {
-        self.eat_any(&[Kw::ALL, Kw::DISTINCT]) == Some(Kw::ALL)
+        self.eat_any(&[Kw::ALL, Kw::DISTINCT, Kw::DISTINCTROW]) == Some(Kw::ALL)
     }
 
     #[inline(never)]

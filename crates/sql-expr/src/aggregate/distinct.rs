@@ -2,8 +2,6 @@
 
 use types::{CollationId, Value};
 
-use super::super::convert;
-
 /// Appends a key of the value: two values of one expression have the same key exactly when `=` holds between them, and NULL
 /// has a key of its own. Keys do not order; several in a row stay apart.
 pub fn write_group_key(value: &Value, collation: CollationId, out: &mut Vec<u8>) {
@@ -33,7 +31,10 @@ pub fn write_group_key(value: &Value, collation: CollationId, out: &mut Vec<u8>)
             string(&key, out);
         }
         Value::Bytes(v) => string(v, out),
-        Value::Json(_) => string(convert::to_text(value).as_bytes(), out),
+        Value::Json(v) => {
+            out.push(4);
+            v.as_ref().write_key(out);
+        }
     }
 }
 

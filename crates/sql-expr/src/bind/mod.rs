@@ -118,7 +118,7 @@ impl<'a> Binder<'a> {
 
     /// A constant for what can be computed now; warnings keep it for the execution, which must raise them.
     pub(super) fn fold(&self, expr: Expr) -> Expr {
-        if expr.as_literal().is_some() || !self.folds(&expr) {
+        if expr.as_literal().is_some() || self.scope.keeps_operations() || !self.folds(&expr) {
             return expr;
         }
         let scratch =

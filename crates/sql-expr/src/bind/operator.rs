@@ -62,11 +62,15 @@ impl Binder<'_> {
             }
             UnaryOp::Plus => Ok(operand),
             UnaryOp::Minus => {
+                let is_hex = matches!(operand.kind, ExprKind::HexLiteral(_));
                 let operand = convert::as_number(operand);
                 if let Some(Value::Int(i64::MIN)) = operand.as_literal() {
                     return Ok(super::literal::decimal_literal(-Decimal::from(i64::MIN)));
                 }
-                let (domain, ty) = arithmetic::infer_negation(&operand.ty);
+                let (domain, ty) = match is_hex {
+                    true => arithmetic::infer_negation(&arithmetic::double_type(0).not_null()),
+                    false => arithmetic::infer_negation(&operand.ty),
+                };
                 let kind = ExprKind::Negate {
                     domain,
                     operand: Box::new(operand),
@@ -276,7 +280,7 @@ impl Binder<'_> {
             nullable(item)
         };
         let nullable = nullable(&operand) || items.iter().any(is_nullable);
-        let mut operand = operand;
+        let (mut operand, items) = flat_rows(operand, items)?;
         let mut unified = Vec::with_capacity(items.len());
         let all: Vec<&Expr> = std::iter::once(&operand).chain(&items).collect();
         // With one item it is `=`.
@@ -593,6 +597,50 @@ impl Binder<'_> {
             coercibility: Coercibility::Explicit,
         })
     }
+}
+
+/// What IN compares, with the rows inside of rows as the columns that they have: rows are equal where all of them are. 1241 where an
+/// item is of another shape.
+fn flat_rows(operand: Expr, mut items: Vec<Expr>) -> SqlResult<(Expr, Vec<Expr>)> {
+    let is_row = |expr: &Expr| matches!(expr.kind, ExprKind::Row(_));
+    let nests = |expr: &Expr| {
+        governor::pause();
+        matches!(&expr.kind, ExprKind::Row(columns) if columns.iter().any(is_row))
+    };
+    if !nests(&operand) && !items.iter().any(nests) {
+        return Ok((operand, items));
+    }
+    for item in &items {
+        check_shape(&operand, item)?;
+    }
+    for item in &mut items {
+        *item = flat_row(std::mem::replace(item, Expr::null()));
+    }
+    Ok((flat_row(operand), items))
+}
+
+fn check_shape(left: &Expr, right: &Expr) -> SqlResult<()> {
+    governor::tick()?;
+    match (&left.kind, &right.kind) {
+        (ExprKind::Row(lefts), ExprKind::Row(rights)) if lefts.len() == rights.len() => lefts
+            .iter()
+            .zip(rights)
+            .try_for_each(|(left, right)| check_shape(left, right)),
+        _ if left.width() == 1 && right.width() == 1 => Ok(()),
+        _ => Err(SqlError::new(ErrorKind::OperandColumns, &[&left.width()])),
+    }
+}
+
+fn flat_row(row: Expr) -> Expr {
+    fn add(expr: Expr, columns: &mut Vec<Expr>) {
+        match expr.kind {
+            ExprKind::Row(parts) => parts.into_iter().for_each(|part| add(part, columns)),
+            _ => columns.push(expr),
+        }
+    }
+    let mut columns = Vec::new();
+    add(row, &mut columns);
+    Expr::row(columns)
 }
 
 /// What follows ESCAPE: a constant; 1210 otherwise.

@@ -182,6 +182,11 @@ impl<'a> Args<'a> {
         convert::to_i64(&self.number(i), self.ctx)
     }
 
+    /// As an exact whole number; fractions are rounded.
+    pub fn whole(&self, i: usize) -> SqlResult<i128> {
+        convert::to_i128(&self.number(i), self.ctx)
+    }
+
     pub fn bits(&self, i: usize) -> SqlResult<u64> {
         convert::bits_of(&self.exprs[i], &self.number(i), self.ctx)
     }

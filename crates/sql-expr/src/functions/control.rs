@@ -43,7 +43,7 @@ pub const FUNCTIONS: &[Function] = &[
         |i| i.common_type(1),
         |_, args, row, ctx| args[1].eval(row, ctx),
     ),
-    Function::lazy("BENCHMARK", between(2, 2), |_| Ok(SqlType::bigint()), eval_benchmark).volatile(),
+    Function::lazy("BENCHMARK", between(2, 2), infer_benchmark, eval_benchmark).volatile(),
 ];
 
 impl Inference<'_> {
@@ -496,6 +496,11 @@ fn infer_same(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     let first = &inference.args[0];
     inference.coercibility = Some(first.coercibility);
     Ok(first.ty.clone().of_result())
+}
+
+fn infer_benchmark(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.hex_as_number(0);
+    Ok(SqlType::bigint())
 }
 
 fn eval_benchmark(_: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {

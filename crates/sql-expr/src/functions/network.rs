@@ -117,7 +117,7 @@ fn inet_aton(args: &Args<'_>) -> SqlResult<Value> {
 }
 
 fn inet_ntoa(args: &Args<'_>) -> SqlResult<Value> {
-    match u32::try_from(crate::convert::to_i128(args.value(0), args.ctx)?) {
+    match u32::try_from(args.whole(0)?) {
         Ok(bits) => Ok(args.text_result(Ipv4Addr::from(bits).to_string())),
         Err(_) => wrong(args, "inet_ntoa"),
     }

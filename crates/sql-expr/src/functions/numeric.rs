@@ -60,7 +60,10 @@ pub const FUNCTIONS: &[Function] = &[
     Function::lazy(
         "RAND",
         between(0, 1),
-        |_| Ok(double_type(NOT_FIXED_DECIMALS).not_null()),
+        |i| {
+            i.hex_as_numbers();
+            Ok(double_type(NOT_FIXED_DECIMALS).not_null())
+        },
         rand,
     )
     .volatile(),

@@ -107,9 +107,13 @@ fn concat_ws(args: &Args<'_>) -> SqlResult<Value> {
 /// A result that is no longer than the first argument, and of its collation.
 pub(super) fn infer_part(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     let collation = inference.mix_collations(0, 1)?;
+    let is_counted = matches!(inference.name, "LEFT" | "RIGHT");
+    if is_counted {
+        inference.hex_as_number(1);
+    }
     let chars = match inference.literal(1) {
         // LEFT(x, 3) has at most three characters.
-        Some(value) if matches!(inference.name, "LEFT" | "RIGHT") => {
+        Some(value) if is_counted => {
             let count = convert::to_i64(value, inference.ctx)?.max(0) as u64;
             inference.chars(0).min(count)
         }
@@ -121,6 +125,8 @@ pub(super) fn infer_part(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 /// As [`infer_part`]; constants say how much of it there may be.
 fn infer_substring(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     let ty = infer_part(inference)?;
+    inference.hex_as_number(1);
+    inference.hex_as_number(2);
     let mut chars = inference.chars(0);
     if let Some(start) = inference.literal(1) {
         chars = match convert::to_i64(start, inference.ctx)? {
@@ -187,6 +193,7 @@ fn substring(args: &Args<'_>) -> SqlResult<Value> {
 
 fn infer_repeat(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
     let collation = inference.mix_collations(0, 1)?;
+    inference.hex_as_number(1);
     let chars = match inference.literal(1) {
         Some(Value::Null) | None => u64::from(u32::MAX),
         Some(count) => inference

@@ -161,7 +161,7 @@ fn interval(args: &Args<'_>, amount: usize, unit: IntervalUnit) -> SqlResult<Opt
     Ok(match unit {
         Second => Interval::of_seconds(args.decimal(amount)?),
         Microsecond | Minute | Hour | Day | Week | Month | Quarter | Year => {
-            let count = convert::to_i128(args.value(amount), args.ctx)?;
+            let count = args.whole(amount)?;
             i64::try_from(count).ok().and_then(|count| Interval::of(count, unit))
         }
         _ => Interval::parse(&args.text(amount), unit),
@@ -594,7 +594,9 @@ fn unix_timestamp(args: &Args<'_>) -> SqlResult<Value> {
 }
 
 /// The fraction digits of a number; text may have six.
-fn decimals(inference: &Inference<'_>, arg: usize) -> u8 {
+/// The decimals of an argument that is taken as a number.
+fn decimals(inference: &mut Inference<'_>, arg: usize) -> u8 {
+    inference.hex_as_number(arg);
     arithmetic::decimals_of(&inference.args[arg].ty).min(6)
 }
 

@@ -407,7 +407,7 @@ fn infer_char(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
 fn char_function(args: &Args<'_>) -> SqlResult<Value> {
     let mut bytes = Vec::new();
     for i in (1..args.len()).filter(|i| !args.is_null(*i)) {
-        let number = convert::to_i128(args.value(i), args.ctx)? as u32;
+        let number = args.whole(i)? as u32;
         let all = number.to_be_bytes();
         let leading = (number.leading_zeros() / 8).min(3) as usize;
         bytes.extend_from_slice(&all[leading..]);

@@ -161,6 +161,7 @@ fn field(_: &Expr, args: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlRe
 }
 
 fn infer_elt(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.hex_as_number(0);
     let collation = inference.mix_collations(1, usize::MAX)?;
     let chars = (1..inference.args.len()).map(|i| inference.chars(i)).max().unwrap_or(0);
     Ok(string_type(chars, collation))
@@ -276,6 +277,7 @@ fn strcmp(args: &Args<'_>) -> SqlResult<Value> {
 }
 
 fn infer_make_set(inference: &mut Inference<'_>) -> SqlResult<SqlType> {
+    inference.hex_as_number(0);
     let collation = inference.mix_collations(1, usize::MAX)?;
     let chars = (1..inference.args.len())
         .map(|i| inference.chars(i) + 1)

@@ -53,6 +53,8 @@ pub struct QueryScope<'a, 'p, 'o> {
     pub aliases: Aliases,
     /// Whether aliases come before columns. Not inside of aggregates.
     pub prefers_aliases: bool,
+    /// Whether literals of HAVING and ORDER BY may be keys of a rollup, which are NULL where it sums over them.
+    pub has_literal_keys: bool,
     /// GROUP BY's columns: to HAVING they come before aliases.
     group_columns: GroupColumns,
     pub(super) inside_aggregate: bool,
@@ -91,6 +93,7 @@ impl<'a, 'p, 'o> QueryScope<'a, 'p, 'o> {
             merged: HashSet::new(),
             aliases: Aliases::default(),
             prefers_aliases: false,
+            has_literal_keys: false,
             group_columns: GroupColumns::default(),
             inside_aggregate: false,
             aggregate_reads_item: false,
@@ -429,6 +432,10 @@ fn illegal_reference(name: &ast::ColumnName, why: &str) -> SqlError {
 impl Scope for QueryScope<'_, '_, '_> {
     fn full_text(&mut self, search: &ast::MatchAgainst, against: Expr) -> SqlResult<Expr> {
         self.search_of(search, against)
+    }
+
+    fn keeps_operations(&self) -> bool {
+        self.has_literal_keys && !self.inside_aggregate
     }
 
     fn resolve(&mut self, name: &ast::ColumnName) -> SqlResult<Resolved> {

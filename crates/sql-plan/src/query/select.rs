@@ -229,6 +229,7 @@ fn plan_select(
     scope.set_group_columns(keys.iter().filter_map(Expr::as_column).collect());
     scope.clause = Clause::Having;
     scope.prefers_aliases = true;
+    scope.has_literal_keys = select.rollup && keys.iter().any(|key| key.as_literal().is_some());
     // Groups are chosen before the first window.
     let windows = scope.windows.take();
     let mut having = match &select.having {

@@ -21,7 +21,7 @@ use super::scope::{QueryScope, ScopeTable, TableSource};
 use super::select::SelectPlan;
 use super::subquery::SubqueryPlan;
 use super::{Body, QueryPlan};
-use crate::access::OrderWish;
+use crate::access::{OrderWish, partition};
 
 /// What such tables are called in EXPLAIN.
 const NAME: &str = "<subquery>";
@@ -158,7 +158,13 @@ pub fn join_with_correlated(
         let may_join =
             tried < TRIED_MAX && scope.tables_with_rows() < MAX_JOINED && scope.tables.iter().all(is_readable_ahead);
         let untied = may_join.then(|| as_untied(scope, &conditions[at])).flatten();
-        let Some((plan, equalities, made)) = untied else {
+        let Some(Untied {
+            plan,
+            equalities,
+            around,
+            cost: made,
+        }) = untied
+        else {
             at += 1;
             continue;
         };
@@ -176,6 +182,7 @@ pub fn join_with_correlated(
             .push(ScopeTable::new(NAME, columns, offset, TableSource::Derived(plan)));
         let mut with = conditions.clone();
         with.remove(at);
+        with.extend(around);
         for (at, equality) in equalities.into_iter().enumerate() {
             let right = scope.column_at(table, at);
             with.push(Expr::boolean(
@@ -214,9 +221,17 @@ fn cost_around(scope: &QueryScope<'_, '_, '_>, tree: FromTree, conditions: Vec<E
     Ok(cost.run + cost.once + rows_asked(&join))
 }
 
-/// The different rows of a correlated query, what they are compared with, and what it costs to read them. The right sides of the
-/// comparisons are the columns of the query, in order.
-type Untied = (Arc<QueryPlan>, Vec<Compare>, f64);
+/// A correlated query without what ties it to the row around.
+struct Untied {
+    /// Its different rows.
+    plan: Arc<QueryPlan>,
+    /// What they are compared with. The right sides are the columns of the query, in order.
+    equalities: Vec<Compare>,
+    /// What the query asks of the row around alone, as conditions of that row.
+    around: Vec<Expr>,
+    /// What it costs to read the rows.
+    cost: f64,
+}
 
 fn as_untied(scope: &QueryScope<'_, '_, '_>, condition: &Expr) -> Option<Untied> {
     let ExprKind::Subquery(subquery) = &condition.kind else {
@@ -275,21 +290,31 @@ fn as_untied(scope: &QueryScope<'_, '_, '_>, condition: &Expr) -> Option<Untied>
             return None;
         }
     }
+    let (mut around, own) = partition(select.constant_filter.clone(), Expr::reads_outer);
+    if around.iter().any(Expr::has_subquery) || own.iter().any(Expr::has_correlated_subquery) {
+        return None;
+    }
+    around.iter_mut().for_each(|condition| condition.seen_from_above(1));
     let cost = Cost::of(&lookup.join);
-    let untied = QueryPlan::of_different_rows(select, lookup, items);
-    Some((Arc::new(untied), equalities, cost.run + cost.once))
+    let plan = QueryPlan::of_different_rows(select, lookup, own, items);
+    Some(Untied {
+        plan: Arc::new(plan),
+        equalities,
+        around,
+        cost: cost.run + cost.once,
+    })
 }
 
 impl QueryPlan {
-    /// The different values that expressions have in the rows that are looked up.
-    fn of_different_rows(select: &SelectPlan, lookup: &Lookup, items: Vec<Expr>) -> QueryPlan {
+    /// The different values that expressions have in the rows that are looked up. `filter` reads no row.
+    fn of_different_rows(select: &SelectPlan, lookup: &Lookup, filter: Vec<Expr>, items: Vec<Expr>) -> QueryPlan {
+        debug_assert!(!filter.iter().chain(&items).any(Expr::reads_outer));
         let columns = items.iter().map(|item| {
             let text = item.to_string();
             let name = text.rsplit('.').next().unwrap_or_default().trim_matches('`');
             ResultColumn::computed(name, item.ty.clone())
         });
         let shape = ResultShape::new(columns.collect());
-        let filter = select.constant_filter.clone();
         let rows = SelectPlan::of_rows(lookup.join.clone(), select.width, filter, items);
         rows.note_distinct();
         let body = Body::Select(Box::new(rows));

@@ -38,6 +38,52 @@ impl<'a> JsonRef<'a> {
         }
     }
 
+    /// Appends a key that two documents share exactly when they compare as equal: `1` and `1.0` have one. Keys do not order; several in a
+    /// row stay apart.
+    pub fn write_key(self, out: &mut Vec<u8>) {
+        governor::pause();
+        let mut bytes = |bytes: &[u8]| {
+            out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+            out.extend_from_slice(bytes);
+        };
+        let view = self.view();
+        bytes(&[rank(&view)]);
+        match view {
+            JsonView::Null => {}
+            JsonView::Bool(v) => bytes(&[u8::from(v)]),
+            JsonView::Int(_) | JsonView::UInt(_) | JsonView::Double(_) | JsonView::Decimal(_) => {
+                // Zeros of both signs are equal.
+                let nearest = to_f64(view) + 0.0;
+                bytes(&nearest.to_bits().to_le_bytes());
+                let exact = to_exact(view).map(|number| number.normalized().to_string());
+                bytes(exact.unwrap_or_default().as_bytes());
+            }
+            JsonView::Str(v) => bytes(v.as_bytes()),
+            JsonView::Array(v) => {
+                bytes(&(v.len() as u64).to_le_bytes());
+                v.iter().for_each(|item| item.write_key(out));
+            }
+            JsonView::Object(v) => {
+                bytes(&(v.len() as u64).to_le_bytes());
+                for (name, value) in v.iter() {
+                    out.extend_from_slice(&(name.len() as u32).to_le_bytes());
+                    out.extend_from_slice(name.as_bytes());
+                    value.write_key(out);
+                }
+            }
+            JsonView::Date(v) => bytes(&v.to_packed().to_le_bytes()),
+            JsonView::Time(v) => bytes(&v.micros.to_le_bytes()),
+            JsonView::DateTime(v) => {
+                bytes(&v.packed_seconds().to_le_bytes());
+                bytes(&v.micros.to_le_bytes());
+            }
+            JsonView::Opaque(ty, content) => {
+                bytes(&[ty]);
+                bytes(content);
+            }
+        }
+    }
+
     /// JSON_CONTAINS: a scalar contains its equal, an array what its elements contain and arrays of such, an object objects whose
     /// members it contains.
     pub fn contains(self, candidate: JsonRef<'_>) -> bool {

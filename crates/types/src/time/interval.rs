@@ -182,7 +182,7 @@ impl Interval {
     }
 
     /// The text of a composite unit: numbers with anything between them; fewer numbers than parts are the last parts.
-    /// `None` beyond any date.
+    /// `None` beyond any date, and for more numbers than parts.
     pub fn parse(text: &str, unit: IntervalUnit) -> Option<Interval> {
         let parts = unit.parts();
         let text = text.trim_start();
@@ -195,9 +195,9 @@ impl Interval {
             .filter(|n| !n.is_empty())
             .take(parts.len() + 1)
             .collect();
-        let numbers = &numbers[..numbers.len().min(parts.len())];
+        let first = parts.len().checked_sub(numbers.len())?;
         let mut total = Interval::default();
-        for (number, part) in numbers.iter().zip(&parts[parts.len() - numbers.len()..]) {
+        for (number, part) in numbers.iter().zip(&parts[first..]) {
             let value: i64 = number.parse().ok()?;
             match part {
                 Part::Months(n) => total.months = total.months.checked_add(value.checked_mul(*n)?)?,
