@@ -22,6 +22,8 @@ pub struct StoredFunction {
     pub query: Arc<dyn Subquery>,
     /// Whether it may change or lock rows.
     pub changes_rows: bool,
+    /// Whether it may read or change tables.
+    pub uses_tables: bool,
 }
 
 /// The variables of the session that expressions look at.

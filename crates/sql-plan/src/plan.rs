@@ -58,6 +58,8 @@ pub struct Uses {
     pub reads_now: bool,
     /// It calls stored functions that may change or lock rows.
     pub changes_by_functions: bool,
+    /// It calls stored functions that may use tables.
+    pub tables_by_functions: bool,
     /// Of an INSERT: what its query alone reads, where that is of the past.
     pub past_source: Option<Box<Uses>>,
 }
@@ -82,6 +84,12 @@ impl Uses {
 }
 
 impl Planned {
+    /// Whether it uses tables that transactions are about, by itself or by functions.
+    pub fn uses_tables(&self) -> bool {
+        let uses = &self.uses;
+        self.plan.is_change() || !uses.tables.is_empty() || uses.temporary || uses.tables_by_functions
+    }
+
     /// Whether it adds rows that the statement itself gives, and looks for none.
     pub fn adds_given_rows(&self) -> bool {
         matches!(&self.plan, Plan::Insert(plan) if plan.lists_rows()) && !self.uses.reads_now

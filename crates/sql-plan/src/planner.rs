@@ -122,7 +122,9 @@ impl<'a> Planner<'a> {
             return Ok(None);
         };
         self.access().check_function(database, &call.name)?;
-        self.uses.borrow_mut().changes_by_functions |= function.changes_rows;
+        let uses = &mut *self.uses.borrow_mut();
+        uses.changes_by_functions |= function.changes_rows;
+        uses.tables_by_functions |= function.uses_tables;
         Ok(Some(function.query))
     }
 
@@ -165,6 +167,7 @@ impl<'a> Planner<'a> {
         source.tables.iter().for_each(|table| uses.add_table(table));
         source.views.iter().for_each(|view| uses.add_view(view));
         uses.changes_by_functions |= source.changes_by_functions;
+        uses.tables_by_functions |= source.tables_by_functions;
         let mut planned = planned?;
         if source.as_of.is_empty() {
             uses.reads_now |= source.reads_now;

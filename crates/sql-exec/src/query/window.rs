@@ -417,23 +417,22 @@ fn frame_of(
                 }
                 FrameEdge::Value(edge) => {
                     let bound = edge.bound.eval(row, ctx)?;
-                    // Out of the range of dates: no row is as far as that.
+                    // Out of the range of dates, before or behind it: behind all dates, as in MySQL.
                     if bound.is_null() {
-                        return Ok(if is_start { count } else { peers[at].1 });
+                        return Ok(match window.order[0].descending {
+                            true => not_null.start,
+                            false => not_null.end,
+                        });
                     }
                     let keys = &keyed[not_null.clone()];
                     let holds = |test: &Expr, key: &Value| -> SqlResult<bool> {
                         Ok(test.eval_bool(&[key.clone(), bound.clone()], ctx)? == Some(true))
                     };
                     match is_start {
-                        true => match how_many(keys, |key| holds(&edge.before, key))? {
-                            none if none == keys.len() => count,
-                            first => not_null.start + first,
-                        },
-                        false => match how_many(keys, |key| holds(&edge.behind, key).map(|is_behind| !is_behind))? {
-                            0 => 0,
-                            end => not_null.start + end,
-                        },
+                        true => not_null.start + how_many(keys, |key| holds(&edge.before, key))?,
+                        false => {
+                            not_null.start + how_many(keys, |key| holds(&edge.behind, key).map(|is_behind| !is_behind))?
+                        }
                     }
                 }
             })

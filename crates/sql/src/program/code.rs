@@ -40,6 +40,8 @@ pub struct Program {
     pub read: HashSet<u32>,
     /// Whether it may change or lock rows: by itself, or by what it calls.
     pub changes_rows: bool,
+    /// Whether it may use tables: by itself, or by what it calls.
+    pub uses_tables: bool,
 }
 
 /// A parameter has the slot of its position.

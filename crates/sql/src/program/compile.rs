@@ -192,6 +192,7 @@ fn compile(
         user_variables: program.user_variables,
         texts: 0,
         changes_rows: false,
+        uses_tables: false,
         targets: HashSet::new(),
         read: HashSet::new(),
     };
@@ -217,6 +218,7 @@ fn compile(
         types: compiler.types.into(),
         cursors,
         changes_rows: compiler.changes_rows,
+        uses_tables: compiler.uses_tables,
         ops: compiler.ops,
         scopes: compiler.scopes,
     })
@@ -245,6 +247,8 @@ struct Compiler<'a> {
     texts: usize,
     /// A statement may change or lock rows, or a function is called that might.
     changes_rows: bool,
+    /// A statement or a subquery may use tables, or a function is called that might.
+    uses_tables: bool,
     /// Slots that something is assigned to.
     targets: HashSet<u32>,
     /// Slots that expressions read.
@@ -561,6 +565,7 @@ impl Compiler<'_> {
         let mut seen = Seen::default();
         seen.expr(&mut tree);
         self.changes_rows |= seen.calls_function;
+        self.uses_tables |= seen.calls_function || seen.has_subquery;
         self.read.extend(seen.locals.drain(..));
         if seen.has_subquery {
             // What is in it is not looked at.
@@ -587,6 +592,7 @@ impl Compiler<'_> {
     fn sql(&mut self, step: SqlStep) -> SqlCode {
         let mut statement = step.statement;
         let mut into = Vec::new();
+        self.uses_tables = true;
         self.changes_rows |= match &statement {
             Statement::Query(query) => !query.locks.is_empty(),
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Call(_) => true,

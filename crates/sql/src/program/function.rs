@@ -70,6 +70,7 @@ pub fn stored_function(
     let returns = returns.ok_or_else(|| SqlError::internal("a function without a type"))?;
     Ok(Some(StoredFunction {
         changes_rows: program.changes_rows,
+        uses_tables: program.uses_tables,
         query: Arc::new(Function {
             def: def.clone(),
             returns: [returns],

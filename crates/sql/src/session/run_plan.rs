@@ -44,7 +44,10 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<Answer, Failure> {
         let plan = &planned.plan;
-        self.transaction.for_statement(&self.engine, &self.variables.settings);
+        match planned.uses_tables() {
+            true => self.transaction.for_statement(&self.engine, &self.variables.settings),
+            false => self.transaction.for_expressions(&self.engine, &self.variables.settings),
+        };
         let status = self.status().with(more);
         let services = SessionServices {
             without_tables: plan.is_without_tables(),

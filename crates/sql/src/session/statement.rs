@@ -534,7 +534,10 @@ fn is_of_session(statement: &Statement) -> bool {
     let Statement::Show(show) = statement else {
         return false;
     };
-    matches!(**show, ast::Show::Warnings { .. } | ast::Show::Errors { .. } | ast::Show::Status { .. })
+    matches!(
+        **show,
+        ast::Show::Warnings { .. } | ast::Show::Errors { .. } | ast::Show::Status { .. }
+    )
 }
 
 fn is_change(statement: &Statement) -> bool {

@@ -138,10 +138,18 @@ impl SessionTransaction {
         }
     }
 
-    /// The transaction for a statement; begins one if there is none.
+    /// The transaction for a statement that uses tables; begins one if there is none. With autocommit off it goes on after it.
     pub fn for_statement(&mut self, engine: &Engine, settings: &Settings) -> &RefCell<Transaction> {
         if self.open.is_none() {
             self.begin(engine, settings, !settings.autocommit, None);
+        }
+        &self.open.as_ref().expect("begun above").transaction
+    }
+
+    /// The transaction for a statement without tables. One that is begun for it ends with it, and what was set for the next one stays.
+    pub fn for_expressions(&mut self, engine: &Engine, settings: &Settings) -> &RefCell<Transaction> {
+        if self.open.is_none() {
+            self.begin_with(Characteristics::default(), engine, settings, false, None);
         }
         &self.open.as_ref().expect("begun above").transaction
     }
@@ -228,6 +236,17 @@ impl SessionTransaction {
 
     fn begin(&mut self, engine: &Engine, settings: &Settings, explicit: bool, access: Option<AccessMode>) {
         let next = std::mem::take(&mut self.next);
+        self.begin_with(next, engine, settings, explicit, access);
+    }
+
+    fn begin_with(
+        &mut self,
+        next: Characteristics,
+        engine: &Engine,
+        settings: &Settings,
+        explicit: bool,
+        access: Option<AccessMode>,
+    ) {
         let isolation = match next.isolation.unwrap_or(settings.isolation) {
             // Rows are versions: reading uncommitted ones is never needed, and the standard allows to give more.
             Isolation::ReadUncommitted | Isolation::ReadCommitted => transaction::Isolation::ReadCommitted,
@@ -401,6 +420,8 @@ impl SessionTransaction {
             });
             self.begin(engine, settings, true, access);
         }
+        // What was set for one transaction is over with it, though it may have used no table.
+        self.next = Characteristics::default();
         Ok(end.release == Some(true))
     }
 
