@@ -13,9 +13,10 @@ use types::error::{ErrorKind, SqlError};
 use types::time::{Date, DateTime};
 use types::{CollationId, SqlResult, SqlType, TypeKind, Value};
 
-use super::collation::{self, Coercibility};
+use super::collation;
 use super::context::{Definition, EvalContext};
 use super::convert;
+use super::exact_text::{exact_literal, is_exact_text};
 use super::functions::json;
 use super::sql_mode::SqlMode;
 use super::{Expr, ExprKind};
@@ -260,7 +261,7 @@ impl Comparison {
 
 /// What the type of an operand means for comparing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+pub(crate) enum Class {
     Null,
     Integer,
     Decimal,
@@ -272,7 +273,7 @@ enum Class {
     Json,
 }
 
-fn class(ty: &SqlType) -> Class {
+pub(crate) fn class(ty: &SqlType) -> Class {
     match ty.kind {
         TypeKind::Null => Class::Null,
         TypeKind::Bit | TypeKind::Year => Class::Integer,
@@ -371,7 +372,7 @@ fn refused_number(constant: &Expr, column: &SqlType, ctx: &EvalContext<'_>) -> O
 }
 
 /// Whether it is a constant of the statement, and not of an outer row only.
-fn is_fixed(expr: &Expr) -> bool {
+pub(crate) fn is_fixed(expr: &Expr) -> bool {
     expr.is_constant() && !expr.any(&mut |part| matches!(part.kind, ExprKind::Outer { .. }))
 }
 
@@ -508,51 +509,6 @@ fn numbers(left: Expr, right: Expr, operation: &str) -> SqlResult<(Comparison, E
         return Ok((like_column(&right.ty, &constant), constant, right));
     }
     Ok((numeric(&left, &right), left, right))
-}
-
-/// Whether text beside this number is read as a DECIMAL, and not as a double. So is that of a parameter beside exact numbers, and that of a
-/// constant beside a decimal that is none. CASE reads doubles, and IN does unless it is asked of a column, where a key may find the values.
-fn is_exact_text(text: &Expr, number: &Expr, operation: &str) -> bool {
-    if class(&text.ty) != Class::String {
-        return false;
-    }
-    // A variable of a program has the coercibility of a column.
-    let is_parameter = matches!(text.kind, ExprKind::Param(_)) && text.coercibility == Coercibility::Coercible;
-    if is_parameter {
-        return number.ty.kind.is_integer() || number.ty.kind == TypeKind::Decimal;
-    }
-    let reads_exactly = match operation {
-        "case" => false,
-        " IN " => number.is_some_column(),
-        _ => true,
-    };
-    class(&number.ty) == Class::Decimal && reads_exactly && !is_written_out(number) && is_written_out(text)
-}
-
-/// Whether its value stands in the statement itself.
-fn is_written_out(expr: &Expr) -> bool {
-    let is_variable = |part: &Expr| {
-        matches!(
-            part.kind,
-            ExprKind::Param(_) | ExprKind::UserVariable { .. } | ExprKind::Subquery(_)
-        )
-    };
-    is_fixed(expr) && !expr.any(&mut |part| is_variable(part))
-}
-
-/// Literal text as the DECIMAL that it is; any other expression as it is.
-fn exact_literal(expr: Expr) -> Expr {
-    let number = match expr.as_literal() {
-        Some(Value::Str(text)) => Decimal::parse(text.trim()),
-        _ => None,
-    };
-    match number {
-        Some(number) => {
-            let ty = SqlType::decimal(number.precision().max(1), number.scale());
-            Expr::literal(Value::Decimal(number), ty.not_null())
-        }
-        None => expr,
-    }
 }
 
 /// As numbers, whatever the types.

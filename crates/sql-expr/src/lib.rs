@@ -35,6 +35,7 @@ pub mod context;
 pub mod convert;
 pub mod display;
 pub mod eval;
+mod exact_text;
 pub mod functions;
 mod pattern;
 mod same;
