@@ -7,12 +7,13 @@
 use parking_lot::Mutex;
 
 use crate::consensus::Vote;
+use crate::log::MESSAGE_BYTES;
 use crate::message::Piece;
 
 /// Bytes of a message that are sent in a call.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
-/// A message is sent whole up to here: entries are gathered up to half of it.
-pub(crate) const WHOLE_BYTES: usize = 2 << 20;
+/// A message is sent whole up to here. Only one with a long entry is longer.
+pub(crate) const WHOLE_BYTES: usize = 2 * MESSAGE_BYTES;
 /// When so much of a message has come, the rest is believed to follow.
 const EARNEST: usize = 1 << 20;
 /// More than any entry has.

@@ -8,7 +8,7 @@ use types::{CharsetId, CollationId, SqlResult, SqlType, TypeKind, Value};
 use super::target::{cast_type, charset_by_name};
 use super::{Binder, literal};
 use crate::collation::{self, Coercibility};
-use crate::functions::{printed_chars, string_type};
+use crate::functions::{string_type, units_of};
 use crate::{Cast, Expr, ExprKind, convert};
 
 impl Binder<'_> {
@@ -273,14 +273,5 @@ pub fn interval_unit(unit: IntervalUnit) -> types::time::IntervalUnit {
         IntervalUnit::DayMinute => Unit::DayMinute,
         IntervalUnit::DayHour => Unit::DayHour,
         IntervalUnit::YearMonth => Unit::YearMonth,
-    }
-}
-
-/// How long the text of a value may be as a string of a collation: in bytes for a binary one.
-fn units_of(ty: &SqlType, collation: CollationId) -> u64 {
-    let chars = printed_chars(ty);
-    match ty.kind.is_text() && collation == CollationId::BINARY {
-        true => chars * u64::from(ty.charset().max_bytes_per_char()),
-        false => chars,
     }
 }

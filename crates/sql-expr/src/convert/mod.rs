@@ -271,8 +271,8 @@ pub fn hex_as_number(expr: Expr) -> Expr {
 
 /// Text as the bytes of its character set.
 pub fn as_bytes(expr: Expr) -> Expr {
-    let chars = crate::functions::printed_chars(&expr.ty) * u64::from(expr.ty.charset().max_bytes_per_char());
-    let ty = crate::functions::string_type(chars, CollationId::BINARY);
+    let bytes = crate::functions::units_of(&expr.ty, CollationId::BINARY);
+    let ty = crate::functions::string_type(bytes, CollationId::BINARY);
     let ty = SqlType {
         nullable: expr.ty.nullable,
         ..ty

@@ -115,6 +115,15 @@ pub fn printed_chars(ty: &SqlType) -> u64 {
     }
 }
 
+/// How long the text of a value may be as a string of a collation: in bytes for a binary one.
+pub fn units_of(ty: &SqlType, collation: CollationId) -> u64 {
+    let chars = printed_chars(ty);
+    match ty.kind.is_text() && collation == CollationId::BINARY {
+        true => chars * u64::from(ty.charset().max_bytes_per_char()),
+        false => chars,
+    }
+}
+
 /// A string of at most `chars` characters (bytes, for `binary`): VARCHAR while it fits, then MEDIUMTEXT, LONGTEXT.
 pub fn string_type(chars: u64, collation: CollationId) -> SqlType {
     let bytes = chars.saturating_mul(u64::from(collation.charset().max_bytes_per_char()));

@@ -36,7 +36,7 @@ pub use json::is_boolean;
 use super::context::EvalContext;
 use super::{Coercibility, Expr};
 
-pub use args::{Args, Inference, printed_chars, string_type};
+pub use args::{Args, Inference, printed_chars, string_type, units_of};
 pub use text_format::lower_hex;
 
 /// A row of the table.

@@ -606,26 +606,26 @@ pub fn select_of(expr: &ast::Expr) -> Arc<Statement> {
     )))))
 }
 
-/// `… UNION … FOR UPDATE` locks the rows of its last part.
+/// `… UNION … FOR UPDATE` locks the rows of its last part, `(… LIMIT 1) FOR UPDATE` those of what is in parentheses.
 fn with_locks_inside(query: &ast::Query) -> Option<QueryBody> {
     if query.locks.is_empty() {
         return None;
     }
     let mut body = query.body.clone();
-    let QueryBody::SetOperation(set) = &mut body else {
-        return None;
-    };
-    let last = set.rest.last_mut()?;
-    let part = std::mem::replace(&mut last.body, QueryBody::Values(Vec::new()));
-    last.body = QueryBody::Query(Box::new(match part {
-        QueryBody::Query(mut inner) => {
-            inner.locks.extend(query.locks.iter().cloned());
-            *inner
+    let mut locked = &mut body;
+    while let QueryBody::SetOperation(set) = locked {
+        locked = &mut set.rest.last_mut()?.body;
+    }
+    match locked {
+        QueryBody::Query(inner) => inner.locks.extend(query.locks.iter().cloned()),
+        // Rows that are written out have nobody to keep away.
+        QueryBody::Values(_) => {}
+        part => {
+            *part = QueryBody::Query(Box::new(ast::Query {
+                locks: query.locks.clone(),
+                ..ast::Query::plain(part.clone())
+            }));
         }
-        part => ast::Query {
-            locks: query.locks.clone(),
-            ..ast::Query::plain(part)
-        },
-    }));
+    }
     Some(body)
 }

@@ -502,7 +502,7 @@ pub static TABLES: &[VirtualTable] = &[
         "ROLE_COLUMN_GRANTS",
         columns![
             "GRANTOR" Text(97), "GRANTOR_HOST" Text(256), "GRANTEE" Text(32), "GRANTEE_HOST" Text(255),
-            "TABLE_CATALOG" Text(3), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Label,
+            "TABLE_CATALOG" Text(3), "TABLE_SCHEMA" Text(64), "TABLE_NAME" Text(64), "COLUMN_NAME" Text(64),
             "PRIVILEGE_TYPE" Text(64), "IS_GRANTABLE" Text(3),
         ],
         accounts::role_column_grants,
